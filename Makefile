@@ -8,7 +8,7 @@ NPM := $(PY) hatch_build.py
 PYTEST_ARGS ?=
 
 CHECKS := lint types-python types-page wire-check
-REAL := tests/real
+REAL := tests/real_agents
 QUICK := $(addprefix tests/,gate house server store) $(wildcard tests/test_*.py)
 SUITE = $(PY) -m scripts.suite $(if $(PYTEST_ARGS),--extra="$(PYTEST_ARGS)")
 CHORE := $(MAKE) --no-print-directory
@@ -38,7 +38,7 @@ test-page: $(VENV)/dev
 	$(NPM) test
 
 agents: $(VENV)/dev
-	$(PY) -m tests.real.install
+	$(PY) -m tests.real_agents.install
 
 check: imports $(CHECKS) ## everything that reads the code without running it
 

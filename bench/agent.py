@@ -84,7 +84,7 @@ def measure_cancel(daemon: Daemon) -> Generator[Figure]:
 @contextmanager
 def _serve_model() -> Generator[str]:
     """The scripted model of the tests as a process; its address."""
-    argv = [sys.executable, "-m", "tests.model"]
+    argv = [sys.executable, "-m", "tests.support.model_server"]
     server = subprocess.Popen(argv, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin is not None
     assert server.stdout is not None
@@ -133,7 +133,7 @@ class CancelledThread:
 
 def _write_prompt(part: str) -> str:
     """A prompt that makes the scripted model play this part of an operation."""
-    from tests.model.script import Call, Turn, script  # noqa: PLC0415 - as above
+    from tests.support.model_server.script import Call, Turn, script  # noqa: PLC0415 - as above
 
     def run(*commands: str) -> Turn:
         calls = tuple(Call("execute_command", {"command": command}) for command in commands)

@@ -1,4 +1,4 @@
-"""Writes `constraints.txt` and the lock files of `ui` and `tests/real` anew from what the registries hold today.
+"""Writes `constraints.txt` and the lock files of `ui` and `tests/real_agents` anew from what the registries hold today.
 
 Owns how the pins are made: a real install into an empty environment, its versions written down without
 any address. Does not know which bounds they must meet: those are pyproject.toml's and package.json's.
@@ -26,7 +26,7 @@ def main() -> None:
     ]
     (ROOT / "constraints.txt").write_text("# Written by `make lock`.\n" + "\n".join(pins) + "\n")
     lock_packages("ui", "hatch_build.py")
-    lock_packages("tests/real", "-m", "tests.real.install")
+    lock_packages("tests/real_agents", "-m", "tests.real_agents.install")
 
 
 def new_environment(folder: Path) -> Path:

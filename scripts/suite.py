@@ -4,7 +4,7 @@ Deals test files to lanes (`scripts/lane.py`), longest first: by the durations r
 for each folder. Tests marked `serial` run afterwards in one lane. Prints each failure in full, the slowest files, and as
 the last line `N passed, N failed`, where each check counts as one. Does not know what a test or a check does.
 
-    python -m scripts.suite [--lanes N] [--check "make lint"]... [--before tests/real="make agents"] [PATH]...
+    python -m scripts.suite [--lanes N] [--check "make lint"]... [--before tests/real_agents="make agents"] [PATH]...
 """
 
 import argparse
@@ -25,7 +25,7 @@ from typing import Any, TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "build" / "lanes"
-WEIGHTS = {"real": 12, "real_agents": 12, "browser": 6, "ui": 6, "e2e": 6, "safety": 6, "cli": 3, "door": 3}
+WEIGHTS = {"real_agents": 12, "browser": 6, "ui": 6, "e2e": 6, "safety": 6, "cli": 3, "door": 3}
 """How slow a test file is for its size, by folder, while no duration is recorded; 1 elsewhere."""
 SLOWEST = 10
 PROGRESS_SECONDS = 30

@@ -1,7 +1,7 @@
 """Keys in the system's keyring, by a keyring of our own."""
 
 import pytest
-from tests.keyring_twin import Rings, rings
+from tests.support.fake_keyring import KeyringState, rings
 
 from handrail import provider_keys
 from handrail.provider_keys import NoKeyring
@@ -9,7 +9,7 @@ from handrail.provider_keys import NoKeyring
 __all__ = ["rings"]
 
 
-def test_what_is_kept_is_found_until_it_is_forgotten(rings: Rings) -> None:
+def test_what_is_kept_is_found_until_it_is_forgotten(rings: KeyringState) -> None:
     provider_keys.keep("OPENAI_API_KEY", "secret")
     assert provider_keys.kept("OPENAI_API_KEY", "GOOGLE_API_KEY") == {"OPENAI_API_KEY": "secret"}
     assert provider_keys.forget("OPENAI_API_KEY")
@@ -17,7 +17,7 @@ def test_what_is_kept_is_found_until_it_is_forgotten(rings: Rings) -> None:
     assert provider_keys.kept("OPENAI_API_KEY") == {}
 
 
-def test_a_locked_keyring_holds_nobody_up(rings: Rings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_keyring_holds_nobody_up(rings: KeyringState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider_keys, "PATIENCE", 0.05)
     monkeypatch.setattr(provider_keys, "PROMPTED", 0.05)
     rings.locked.clear()
@@ -26,7 +26,7 @@ def test_a_locked_keyring_holds_nobody_up(rings: Rings, monkeypatch: pytest.Monk
         provider_keys.keep("OPENAI_API_KEY", "secret")
 
 
-def test_a_refusal_is_told_without_the_key(rings: Rings) -> None:
+def test_a_refusal_is_told_without_the_key(rings: KeyringState) -> None:
     rings.refuses = True
     with pytest.raises(NoKeyring, match="refused: PasswordSetError") as caught:
         provider_keys.keep("OPENAI_API_KEY", "secret")

@@ -9,9 +9,10 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from tests.agents.scripted import command
-from tests.agents.wire import BOUND, Notebook, acting, prompt
-from tests.keeper.scene import ENV, descriptors, is_alive, keeping, until
+from tests.support.agent_host import BOUND, RecordingHandler, agent_host, prompt
+from tests.support.keeper_terminals import ENV, running_keeper, until
+from tests.support.processes import descriptors, is_alive
+from tests.support.scripted_agent import command
 
 from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError, Login
@@ -22,7 +23,7 @@ from handrail.store.events import AgentEnded, AgentStarted
 
 
 async def test_one_program_serves_all_threads_and_is_started_once_for_all_who_want_it(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         got: list[Agent] = []
 
         async def want(thread: str) -> None:
@@ -40,7 +41,7 @@ async def test_one_program_serves_all_threads_and_is_started_once_for_all_who_wa
 
 
 async def test_whoever_wants_it_first_may_give_up_while_others_wait(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         got: list[Agent] = []
 
         async def want() -> None:
@@ -59,7 +60,7 @@ async def test_whoever_wants_it_first_may_give_up_while_others_wait(home: Path) 
 
 
 async def test_a_start_that_fails_fails_for_all_who_wait_and_is_tried_again_by_the_next(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         flag = home / "flag"
         line = f'test -e {flag} && exec "$@"; echo not yet >&2; exit 4'
         stage.specs["shy"] = AgentSection(name="shy", command=("sh", "-c", line, "sh", *command()))
@@ -81,7 +82,7 @@ async def test_a_start_that_fails_fails_for_all_who_wait_and_is_tried_again_by_t
 
 
 async def test_an_agent_that_cannot_be_shared_gets_a_program_per_thread(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.specs["alone"] = stage.specs["scripted"].model_copy(
             update={"name": "alone", "one_per_thread": True}
         )
@@ -96,7 +97,7 @@ async def test_an_agent_that_cannot_be_shared_gets_a_program_per_thread(home: Pa
 async def test_what_a_thread_is_given_has_a_program_of_its_own_and_something_else_starts_it_anew(
     home: Path,
 ) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         shared = await stage.agents.get("scripted", "h1")
         given = await stage.agents.get("scripted", "h1", {"KEY": "one"})
         assert given.pid != shared.pid
@@ -108,7 +109,7 @@ async def test_what_a_thread_is_given_has_a_program_of_its_own_and_something_els
 
 
 async def test_who_wants_it_with_something_else_waits_for_its_start_before_ending_it(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         got: list[Agent] = []
 
         async def want(key: str) -> None:
@@ -122,7 +123,7 @@ async def test_who_wants_it_with_something_else_waits_for_its_start_before_endin
 
 
 async def test_an_agent_that_hangs_at_the_beginning_is_given_up_and_ended(home: Path) -> None:
-    async with acting(home, start_seconds=1.0) as stage:
+    async with agent_host(home, start_seconds=1.0) as stage:
         line = "echo thinking >&2; sleep 1000"
         stage.specs["stuck"] = AgentSection(name="stuck", command=("sh", "-c", line))
         with pytest.raises(AgentError, match="stuck did not answer `initialize` within 1 s") as failed:
@@ -132,8 +133,8 @@ async def test_an_agent_that_hangs_at_the_beginning_is_given_up_and_ended(home: 
 
 
 async def test_an_agent_nobody_uses_is_ended_and_started_anew(home: Path) -> None:
-    async with acting(home, idle_seconds=0.6) as stage:
-        agent, desk = await stage.agent(), Notebook()
+    async with agent_host(home, idle_seconds=0.6) as stage:
+        agent, desk = await stage.agent(), RecordingHandler()
         session = await agent.open(Folder(cwd="/"), desk)
         await prompt(session, {"sleep": 1.0}, {"say": "long work is no idleness"})
         assert desk.lost_for == []
@@ -147,7 +148,7 @@ async def test_an_agent_nobody_uses_is_ended_and_started_anew(home: Path) -> Non
 
 
 async def test_an_agent_that_is_ending_is_not_given_to_anybody(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("slow", ignores_eof=True)
         agent = await stage.agent("slow")
         stage.group.start_soon(agent.end, "enough")
@@ -161,11 +162,11 @@ async def test_an_agent_that_is_ending_is_not_given_to_anybody(home: Path) -> No
 
 async def test_a_program_finds_only_what_it_is_given(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OF_THE_DAEMON", "x")
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         plain = stage.specs["scripted"]
         stage.specs["keyed"] = plain.model_copy(update={"env": {"OWN": "1"}, "env_pass": ("SECRET",)})
         for name, expected in (("scripted", [None, None]), ("keyed", ["1", "kept"])):
-            desk = Notebook()
+            desk = RecordingHandler()
             session = await (await stage.agent(name)).open(Folder(cwd="/"), desk)
             await prompt(session, {"tell_env": ["OWN", "SECRET", "OF_THE_DAEMON", "HANDRAIL_HOME", "HOME"]})
 
@@ -173,7 +174,7 @@ async def test_a_program_finds_only_what_it_is_given(home: Path, monkeypatch: py
 
 
 async def test_an_unknown_agent_is_refused_by_name(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         with pytest.raises(AgentError, match="There is no agent called nobody"):
             await stage.agents.get("nobody")
 
@@ -188,14 +189,14 @@ async def test_agents_go_on_while_others_crash_flood_hang_and_make_no_sense(home
         ],
         "killed": [{"signal": 9}],
     }
-    async with acting(home) as stage:
-        desk, failures, slowest = Notebook(), dict[str, str](), 0.0
+    async with agent_host(home) as stage:
+        desk, failures, slowest = RecordingHandler(), dict[str, str](), 0.0
         session = await (await stage.agent()).open(Folder(cwd="/"), desk)
         for name in wild:
             stage.add(name)
 
         async def act_up(name: str) -> None:
-            rowdy = await (await stage.agent(name)).open(Folder(cwd="/"), Notebook())
+            rowdy = await (await stage.agent(name)).open(Folder(cwd="/"), RecordingHandler())
             with pytest.raises(AgentError) as failed:
                 await prompt(rowdy, *wild[name])
             failures[name] = str(failed.value)
@@ -222,7 +223,7 @@ async def test_agents_go_on_while_others_crash_flood_hang_and_make_no_sense(home
 
 
 async def test_an_agent_that_has_ended_leaves_no_descriptor_and_no_terminal_behind(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         await (await stage.agent()).end("once, so that what is loaded later is loaded")
         await until(lambda: not stage.agents.running)
         before = descriptors(os.getpid())
@@ -237,7 +238,7 @@ async def test_an_agent_that_has_ended_leaves_no_descriptor_and_no_terminal_behi
 
 
 async def test_closing_ends_every_tree(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("other")
         pids = [(await stage.agent(name)).pid for name in ("scripted", "other")]
         with anyio.fail_after(BOUND):
@@ -248,19 +249,19 @@ async def test_closing_ends_every_tree(home: Path) -> None:
 
 
 async def test_programs_that_a_dead_daemon_left_behind_are_ended_at_the_start(home: Path) -> None:
-    async with keeping(home, end=False) as scene:
+    async with running_keeper(home, end=False) as scene:
         stubborn = ["sh", "-c", "trap '' HUP TERM; echo ready; while :; do sleep 1; done"]
         left, pipes = await scene.terminals.open_pipes(stubborn, "/", ENV, grace=3600)
         assert await anyio.to_thread.run_sync(os.read, pipes[1], 100) == b"ready\n"
     for fd in pipes:
         os.close(fd)
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         await until(lambda: not is_alive(left.pid))
         assert stage.terminals.live == {}
 
 
 async def test_none_can_be_had_before_the_start_or_after_the_end(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         agents = stage.agents
         await stage.agent()
     with pytest.raises(AgentError, match="No agent can be started"):
@@ -268,7 +269,7 @@ async def test_none_can_be_had_before_the_start_or_after_the_end(home: Path) -> 
 
 
 def test_what_is_said_early_is_kept_for_its_session_alone_and_within_bounds() -> None:
-    desks, desk, other = SessionRouter(), Notebook(), Notebook()
+    desks, desk, other = SessionRouter(), RecordingHandler(), RecordingHandler()
     desks.update({"sessionId": "a", "update": {"n": "while nothing is being opened"}})
     desks.opening += 1
     for n in range(100):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.conversation_scene import conversing, must_hold, parts, text
+from tests.support.conversation_host import check_invariants, conversation_host, parts, text
 
 TRAPS: dict[int, tuple[str, str]] = {
     1: (
@@ -93,7 +93,7 @@ async def test_whatever_an_agent_makes_of_a_denial_its_conversation_goes_on(
 ) -> None:
     after: dict[str, Any] = {"say": "another way"} if then == "goes on" else {"stop": then}
     asks = {"toolCall": {"toolCallId": "1", "title": "Remove the roof"}}
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         prompted = await scene.say(thread, {"say": "may I? "}, {"ask": asks, "as": "p"}, after)
         await scene.decide(await scene.asked(thread, "agent_work"), "deny")
@@ -102,4 +102,4 @@ async def test_whatever_an_agent_makes_of_a_denial_its_conversation_goes_on(
         assert text(answer) == ("may I? another way" if then == "goes on" else "may I? ")
         assert [part.data["status"] for part in parts(answer, "call")] == ["failed"]
         assert text(await scene.ask(thread, {"say": "still here"})) == "still here"
-        await must_hold(scene)
+        await check_invariants(scene)

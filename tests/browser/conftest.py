@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser
-from tests.e2e.browser import Tab, chromium, signed_in
 from tests.e2e.conftest import anyio_backend, home, person, shared_home, shared_person, workspace
-from tests.e2e.person import Person
 from tests.house.source import ROOT
+from tests.support.browser_tab import Tab, chromium, signed_in
+from tests.support.person_client import Person
 
 __all__ = [
     "anyio_backend",

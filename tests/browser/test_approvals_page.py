@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Locator, expect
 from tests.browser.conftest import AXE
-from tests.e2e.agent import agent
-from tests.e2e.browser import MS, Tab, another_tab, signed_in
-from tests.e2e.home import Home, living
-from tests.e2e.person import Person
+from tests.support.browser_tab import MS, Tab, another_tab, signed_in
+from tests.support.daemon_home import Home, running_daemon
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def shared_home() -> Generator[Home]:
-    with living("[command]\nstop_grace = 1.0\n") as home:
+    with running_daemon("[command]\nstop_grace = 1.0\n") as home:
         yield home
 
 

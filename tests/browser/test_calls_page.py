@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, expect
-from tests.e2e.agent import Transport, agent
-from tests.e2e.browser import MS, Tab, another_tab, signed_in
-from tests.e2e.home import Home, living, processes, until
-from tests.e2e.person import Person
+from tests.support.browser_tab import MS, Tab, another_tab, signed_in
+from tests.support.daemon_home import Home, find_processes, running_daemon, until
+from tests.support.mcp_client import Transport, agent
+from tests.support.person_client import Person
 
 pytestmark = pytest.mark.browser
 transports = pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -24,7 +24,7 @@ ROUNDS = 8
 
 @pytest.fixture(scope="module")
 def shared_home() -> Generator[Home]:
-    with living("[command]\nstop_grace = 1.0\n") as home:
+    with running_daemon("[command]\nstop_grace = 1.0\n") as home:
         yield home
 
 
@@ -46,12 +46,12 @@ async def test_complete_returns_what_was_printed_while_the_process_goes_on(
         ticks = await three_readings(tab, call)
         await tab.complete("Return output so far, keep it running")
         told = await asked.told()
-        alive = processes("sleep 0.0511")
+        alive = find_processes("sleep 0.0511")
         printed = await shared_person.has_printed(call)
         grown = await shared_person.has_printed(call, more_than=printed + 20)
         await tab.sees(tab.detail, "completed, runs on")
         await tab.press("Stop it")
-        await until(lambda: not processes("sleep 0.0511"))
+        await until(lambda: not find_processes("sleep 0.0511"))
 
     assert len(set(ticks)) == 3, "the timer ticks"
     assert (told.status, told.is_error) == ("force-completed", False)
@@ -81,14 +81,14 @@ async def test_cancel_returns_at_once_with_the_output_and_ends_the_whole_tree(
         asked = client.ask("execute_command", command=command, wait_seconds=50)
         call = (await shared_person.question("63.1414"))["call_id"]
         await tab.press("Allow once")
-        await until(lambda: len(processes("sleep\x0063.1414")) == 2)
+        await until(lambda: len(find_processes("sleep\x0063.1414")) == 2)
         await tab.open(call)
         await tab.sees(tab.output, "before the cancel")
         await tab.press("Cancel")
         began = time.monotonic()
         told = await asked.told()
         took = time.monotonic() - began
-        await until(lambda: not processes("63.1414"))
+        await until(lambda: not find_processes("63.1414"))
         await tab.sees(tab.detail, "cancelled")
         await shared_person.stopped(call)
         await tab.sees(tab.detail.get_by_role("list", name="Receipt"), "sleep")
@@ -241,7 +241,7 @@ async def test_the_page_says_that_the_daemon_went_away_and_what_it_found_when_it
         running = client.ask("execute_command", command="echo begun; sleep 63.2525", wait_seconds=50)
         command = (await person.question("63.2525"))["call_id"]
         await tab.press("Allow once")
-        await until(lambda: len(processes("63.2525")) > 0)
+        await until(lambda: len(find_processes("63.2525")) > 0)
         waiting = client.ask("write_file", path="kept.txt", content="kept\n")
         question = await person.question("kept.txt")
         await tab.sees(tab.needs_you, "kept.txt")

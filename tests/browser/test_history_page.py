@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
-from tests.e2e.agent import agent
-from tests.e2e.browser import MS, chromium, signed_in
-from tests.e2e.home import Home
-from tests.e2e.person import Person
+from tests.support.browser_tab import MS, chromium, signed_in
+from tests.support.daemon_home import Home
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person
 
 pytestmark = pytest.mark.browser
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Locator, expect
-from tests.agents.scripted import TELLING, command
 from tests.browser.conftest import AXE
 from tests.browser.test_threads_page import answers, field, opened, pane, ready, room, say
-from tests.e2e.browser import MS, Tab, another_tab, signed_in
-from tests.e2e.conversing import Conversation, agents, begun
-from tests.e2e.home import Home, living
-from tests.e2e.person import Json, Person
-from tests.model.script import Call, Turn, script
-from tests.model.server import ModelServer, model_server
+from tests.support.browser_tab import MS, Tab, another_tab, signed_in
+from tests.support.daemon_home import Home, running_daemon
+from tests.support.model_server.script import Call, Turn, script
+from tests.support.model_server.server import ModelServer, model_server
+from tests.support.person_client import Json, Person
+from tests.support.scripted_agent import ACTIVITY_CAPABILITIES, command
+from tests.support.thread_client import Conversation, agents_config, open_thread
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -33,7 +33,7 @@ def config(model: ModelServer) -> str:
     }
     words = ", ".join(f"{name} = {json.dumps(value)}" for name, value in env.items())
     own = f'[[agents]]\nname = "handrail"\nenv = {{ {words} }}\n'
-    return agents(telling=command(capabilities=TELLING), quiet=command()) + own
+    return agents_config(telling=command(capabilities=ACTIVITY_CAPABILITIES), quiet=command()) + own
 
 
 ROOT: Json = {"begin": "a0", "sort": "operation", "title": "Do it"}
@@ -50,7 +50,7 @@ def model() -> Generator[ModelServer]:
 
 @pytest.fixture(scope="module")
 def shared_home(model: ModelServer) -> Generator[Home]:
-    with living(config(model)) as home:
+    with running_daemon(config(model)) as home:
         yield home
 
 
@@ -98,7 +98,7 @@ async def at_rest(tab: Tab) -> None:
 
 
 async def with_telling(tab: Tab, person: Person, workspace: Path) -> Conversation:
-    talk = await begun(person, workspace, agent="telling")
+    talk = await open_thread(person, workspace, agent="telling")
     await opened(tab, talk)
     return talk
 
@@ -229,7 +229,7 @@ async def test_sub_agents_stand_below_who_sent_them_and_go_with_them(
 async def test_an_agent_that_tells_nothing_of_this_looks_as_before(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace, agent="quiet")
+    talk = await open_thread(shared_person, workspace, agent="quiet")
     await opened(tab, talk)
     await say(tab, {"say": "word{n} ", "times": 100_000, "every": 0.02})
     await tab.sees(pane(tab).get_by_role("article", name="quiet"), "word5 ")
@@ -289,7 +289,7 @@ async def test_it_fits_is_worked_by_keyboard_and_axe_finds_nothing_serious(
 
 async def with_ours(tab: Tab, person: Person, workspace: Path, *turns: Turn) -> Conversation:
     """A new conversation with our own agent, whose model answers so."""
-    talk = await begun(person, workspace, agent="handrail")
+    talk = await open_thread(person, workspace, agent="handrail")
     await opened(tab, talk)
     await tell(tab, *turns)
     return talk

@@ -10,10 +10,10 @@ import anyio
 import pytest
 from playwright.async_api import Browser, BrowserContext, Locator, Page, WebSocketRoute, expect
 from playwright.async_api import TimeoutError as PlaywrightTimeout
-from tests.e2e.agent import agent
-from tests.e2e.browser import MS, Tab, another_tab, signed_in
-from tests.e2e.home import Home, eventually, living
-from tests.e2e.person import Person
+from tests.support.browser_tab import MS, Tab, another_tab, signed_in
+from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +26,7 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Home]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path_factory.mktemp("person")))
         patch.setenv("SHELL", "/bin/bash")
-        with living("[command]\nstop_grace = 0.3\n") as home:
+        with running_daemon("[command]\nstop_grace = 0.3\n") as home:
             yield home
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Locator, expect
-from tests.agents.scripted import command, script
 from tests.browser.conftest import AXE
-from tests.e2e.browser import MS, Tab, another_tab, signed_in
-from tests.e2e.conversing import Conversation, agents, begun
-from tests.e2e.home import Home, eventually, living
-from tests.e2e.person import Json, Person, person_of
+from tests.support.browser_tab import MS, Tab, another_tab, signed_in
+from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.person_client import Json, Person, person_of
+from tests.support.scripted_agent import command, script
+from tests.support.thread_client import Conversation, agents_config, open_thread
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -21,12 +21,12 @@ MODES: Json = {
     "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
 }
 LOGINS = [{"id": "key", "name": "With a key", "description": "Set KEY first."}]
-CONFIG = agents(scripted=command(modes=MODES), locked=command(logins=LOGINS, login_needed=True))
+CONFIG = agents_config(scripted=command(modes=MODES), locked=command(logins=LOGINS, login_needed=True))
 
 
 @pytest.fixture(scope="module")
 def shared_home() -> Generator[Home]:
-    with living(CONFIG) as home:
+    with running_daemon(CONFIG) as home:
         yield home
 
 
@@ -122,7 +122,7 @@ async def test_a_newcomer_talks_with_the_demo_agent(
 
         # another thread, and back: what was being written is still there
         await field(tab).fill("half a thought")
-        other = await begun(shared_person, workspace, title="Another thread")
+        other = await open_thread(shared_person, workspace, title="Another thread")
         await row(tab, other.id).get_by_role("link").click()
         await expect(room(tab).get_by_role("heading", name="Another thread")).to_be_visible(timeout=MS)
         await expect(field(tab)).to_have_value("")
@@ -159,7 +159,7 @@ async def test_a_newcomer_talks_with_the_demo_agent(
 async def test_words_come_as_they_are_said_and_markup_stays_words(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace)
+    talk = await open_thread(shared_person, workspace)
     await opened(tab, talk)
     await say(
         tab,
@@ -188,7 +188,7 @@ async def test_words_come_as_they_are_said_and_markup_stays_words(
 async def test_what_an_agent_runs_is_a_card_with_output_and_a_way_out(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace)
+    talk = await open_thread(shared_person, workspace)
     await opened(tab, talk)
     line = "echo first; exec sleep 600"
     await say(
@@ -212,7 +212,7 @@ async def test_what_an_agent_runs_is_a_card_with_output_and_a_way_out(
 async def test_a_denial_reaches_the_agent_and_a_permission_is_its_own_word(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace)
+    talk = await open_thread(shared_person, workspace)
     await opened(tab, talk)
     call = {"toolCallId": "1", "title": "Paint the house", "kind": "other"}
     await say(tab, {"ask": {"toolCall": call}, "as": "x"}, {"tell": "x"})
@@ -225,7 +225,7 @@ async def test_a_denial_reaches_the_agent_and_a_permission_is_its_own_word(
 async def test_a_form_is_filled_in_and_its_values_reach_the_agent(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace)
+    talk = await open_thread(shared_person, workspace)
     await opened(tab, talk)
     schema = {
         "type": "object",
@@ -252,7 +252,7 @@ async def test_a_form_is_filled_in_and_its_values_reach_the_agent(
 async def test_a_second_message_is_queued_sent_or_dropped(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace)
+    talk = await open_thread(shared_person, workspace)
     await opened(tab, talk)
     await say(tab, {"say": "first"}, {"hang": True})
     await tab.sees(said(tab), "first")
@@ -283,7 +283,7 @@ async def test_a_second_message_is_queued_sent_or_dropped(
 async def test_modes_are_chosen_and_threads_forked_renamed_and_deleted(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace, title="The original")
+    talk = await open_thread(shared_person, workspace, title="The original")
     await opened(tab, talk)
     await say(tab, {"say": "an answer"})
     await tab.sees(said(tab), "an answer")
@@ -320,7 +320,7 @@ async def test_modes_are_chosen_and_threads_forked_renamed_and_deleted(
 async def test_what_goes_wrong_is_said_and_the_thread_goes_on(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace)
+    talk = await open_thread(shared_person, workspace)
     await opened(tab, talk)
     await say(tab, {"say": "half a sent"}, {"crash": 3, "stderr": ["last", "words"]})
     error = pane(tab).get_by_role("group", name="Error")
@@ -330,7 +330,7 @@ async def test_what_goes_wrong_is_said_and_the_thread_goes_on(
     await say(tab, {"say": "here again"})
     await tab.sees(said(tab), "here again")
 
-    locked = await begun(shared_person, workspace, agent="locked")
+    locked = await open_thread(shared_person, workspace, agent="locked")
     await opened(tab, locked)
     await say(tab, {"say": "never"})
     await expect(pane(tab).get_by_role("button", name="With a key")).to_be_visible(timeout=MS)
@@ -339,7 +339,7 @@ async def test_what_goes_wrong_is_said_and_the_thread_goes_on(
 async def test_two_tabs_show_the_same_words_and_an_answer_in_one_clears_the_other(
     shared_home: Home, shared_person: Person, browser: Browser, workspace: Path
 ) -> None:
-    talk = await begun(shared_person, workspace)
+    talk = await open_thread(shared_person, workspace)
     async with signed_in(browser, shared_person) as one:
         await opened(one, talk)
         other = await another_tab(one.page.context, f"{shared_home.url}/t/{talk.id}")
@@ -396,7 +396,7 @@ async def test_five_thousand_messages_are_imported_opened_and_an_old_one_is_foun
     await expect(pane(tab).locator(".found")).to_contain_text(f"{words}.", timeout=MS)
     await expect(pane(tab)).not_to_contain_text("Message 4999.")
 
-    other = await begun(shared_person, title="Elsewhere")  # and back: it is read on where it was left
+    other = await open_thread(shared_person, title="Elsewhere")  # and back: it is read on where it was left
     await tab.page.locator("#filter").fill("")
     await row(tab, other.id).get_by_role("link").click()
     await expect(room(tab).get_by_role("heading", name="Elsewhere")).to_be_visible(timeout=MS)
@@ -409,10 +409,10 @@ async def test_five_thousand_messages_are_imported_opened_and_an_old_one_is_foun
 async def test_a_daemon_that_is_killed_while_an_agent_speaks_leaves_an_honest_thread(
     browser: Browser, workspace: Path
 ) -> None:
-    with living(CONFIG) as home:
+    with running_daemon(CONFIG) as home:
         person = person_of(home)
         async with signed_in(browser, person) as tab:
-            talk = await begun(person, workspace)
+            talk = await open_thread(person, workspace)
             await opened(tab, talk)
             await say(tab, {"say": "word{n} ", "times": 100_000, "every": 0.02})
             await tab.sees(said(tab), "word20 ")
@@ -429,7 +429,7 @@ async def test_a_daemon_that_is_killed_while_an_agent_speaks_leaves_an_honest_th
 async def test_the_page_fits_and_axe_finds_nothing_serious(
     shared_person: Person, workspace: Path, tab: Tab, width: int
 ) -> None:
-    talk = await begun(shared_person, workspace, title="A thread to look at")
+    talk = await open_thread(shared_person, workspace, title="A thread to look at")
     await talk.act(
         {"think": "hm"}, {"say": "Some `code` and a [link](https://example.org).\n\n```py\nx = 1\n```\n"}
     )
@@ -452,8 +452,8 @@ async def test_the_page_fits_and_axe_finds_nothing_serious(
 async def test_threads_are_reached_and_left_by_keyboard(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    first = await begun(shared_person, workspace, title="First")
-    second = await begun(shared_person, workspace, title="Second")
+    first = await open_thread(shared_person, workspace, title="First")
+    second = await open_thread(shared_person, workspace, title="Second")
     await go(tab)
     await expect(row(tab, second.id)).to_be_visible(timeout=MS)
     await row(tab, second.id).get_by_role("link").focus()

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import Home
-from tests.cli.terminal_scene import opened, shows
+from tests.support.cli_home import Agent, Home, open_terminal, wait_for_output
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +60,7 @@ def workspace(tmp_path: Path) -> Path:
 def asking(handrail: Home) -> Iterator[str]:
     """A terminal that says back what it is told, until it is told to leave."""
     script = 'echo ready; while read -r line; do echo "got <$line>"; [ "$line" = leave ] && exit 3; done'
-    made = opened(handrail, script, "asking")
-    shows(handrail, made, "ready")
+    made = open_terminal(handrail, script, "asking")
+    wait_for_output(handrail, made, "ready")
     yield made
     handrail.run("terminal", "close", made)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.cli.scene import Home
+from tests.support.cli_home import Home
 
 from handrail.cli.client import Link, reach
 from handrail.cli.failure import Failure

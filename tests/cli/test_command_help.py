@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.cli.scene import BOUND
+from tests.support.cli_home import BOUND
 
 from handrail.cli.command_line import run
 

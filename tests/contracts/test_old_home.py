@@ -13,11 +13,11 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 from hatch_build import STATIC
-from tests.e2e.agent import agent
-from tests.e2e.conversing import Conversation, parts_of, text_of
-from tests.e2e.home import BOUND, Home, eventually
-from tests.e2e.person import Json, Person, person_of
 from tests.house.source import ROOT
+from tests.support.daemon_home import BOUND, Home, eventually
+from tests.support.mcp_client import agent
+from tests.support.person_client import Json, Person, person_of
+from tests.support.thread_client import Conversation, parts_of, text_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 

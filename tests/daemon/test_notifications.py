@@ -12,9 +12,9 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import Client, Scene, caller, says, scene
-from tests.gate.toys import Write
+from tests.support.actors import ANN
+from tests.support.gate_world import Client, GateWorld, caller, gate_world, make_answer
+from tests.support.sample_tools import Write
 
 from handrail.daemon.notifications import LONGEST, Notifier, build_notification, escape_hidden
 from handrail.gate import person_actions
@@ -76,8 +76,8 @@ def desktop(tmp_path: Path) -> Desktop:
 
 
 @asynccontextmanager
-async def told_by(path: Path, desktop: Desktop, **how: Any) -> AsyncGenerator[Scene]:
-    async with scene(path, Write()) as here, anyio.create_task_group() as group:
+async def told_by(path: Path, desktop: Desktop, **how: Any) -> AsyncGenerator[GateWorld]:
+    async with gate_world(path, Write()) as here, anyio.create_task_group() as group:
         pace: dict[str, Any] = {"grace": GRACE, "burst": 0.0, **how}
         notifier = Notifier(here.gate, desktop.count, desktop.environment, **pace)
         group.start_soon(notifier.run)
@@ -86,7 +86,7 @@ async def told_by(path: Path, desktop: Desktop, **how: Any) -> AsyncGenerator[Sc
         group.cancel_scope.cancel()
 
 
-async def asked(here: Scene, *words: str, client: str = "claude") -> list[Client]:
+async def asked(here: GateWorld, *words: str, client: str = "claude") -> list[Client]:
     """Questions, one after the other, each on record."""
     clients = [here.client("write", {"word": word}, caller=caller(client)) for word in words]
     for each in clients:
@@ -155,7 +155,7 @@ async def test_what_a_page_shows_or_somebody_answered_is_not_told(tmp_path: Path
         (client,) = await asked(here, "answered")
         approval = (await client.call()).approval
         assert approval is not None
-        await person_actions.answer(here.gate, approval, says("deny"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("deny"), approval.digest)
         await asked(here, "told")
         said = await desktop.said()
     assert said["argv"][-2] == "A call needs you"
@@ -247,7 +247,7 @@ def test_text_is_shown_exactly_and_short(text: str, shown: str) -> None:
 
 
 async def test_the_words_for_one_and_for_many_are_short(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         await asked(here, *("x" * 10_000 + str(number) for number in range(50)), client="y" * 100)
         title, body = build_notification(list(here.gate.open.values()))
     assert title == "50 calls need you"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, ENV, until
+from tests.support.keeper_terminals import BOUND, ENV, until
 
 from handrail.daemon.terminal_events import TerminalEvents
 from handrail.paths import Places

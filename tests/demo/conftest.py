@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.cli.conftest import alone
-from tests.cli.scene import BOUND, SRC, Home
+from tests.support.cli_home import BOUND, SRC, Home
 
 from handrail.cli.client import reach
 from handrail.cli.failure import Failure

@@ -5,7 +5,7 @@ import signal
 
 import anyio
 import pytest
-from tests.cli.scene import BOUND, SRC, Home
+from tests.support.cli_home import BOUND, SRC, Home
 
 from handrail.demo.mcp_client import DoorClosed, open_door
 

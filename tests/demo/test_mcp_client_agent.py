@@ -2,7 +2,7 @@
 
 import anyio
 import pytest
-from tests.cli.scene import BOUND, Home
+from tests.support.cli_home import BOUND, Home
 
 from handrail.demo.mcp_client import ASKS, Agent, Reply, open_door, reply_from_record
 

@@ -4,8 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.scene import BOUND, Home, Json, within
-from tests.cli.terminal_scene import shows
+from tests.support.cli_home import BOUND, Home, Json, wait_for, wait_for_output
 
 pytestmark = pytest.mark.e2e
 
@@ -31,7 +30,7 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
             alone.ok("approve", alone.asked(anywhere=True)[0]["id"])
         terminal = asks_for_a_secret(alone)
         alone.ok("terminal", "send", terminal, "pippin")
-        shown = shows(alone, terminal, "The gate to the north tree is open.")
+        shown = wait_for_output(alone, terminal, "The gate to the north tree is open.")
         alone.ok("terminal", "close", terminal)
         told = demo.stdout.read()
         assert demo.wait(BOUND) == 0
@@ -76,4 +75,4 @@ def asks_for_a_secret(home: Home) -> str:
         rows: list[Json] = home.ok("terminals", "--json").json
         return next((row["id"] for row in rows if row["asks"] and row["asks"]["secret"]), None)
 
-    return within(look, "a hidden question")
+    return wait_for(look, "a hidden question")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from tests.cli.scene import BOUND
+from tests.support.cli_home import BOUND
 
 from handrail.demo import story
 from handrail.demo.mcp_client import Agent, Client, open_door

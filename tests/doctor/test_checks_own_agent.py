@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.memory_ring import memory_ring
+from tests.support.fake_keyring import memory_keyring
 
 from handrail.doctor import checks
 from handrail.paths import Places
@@ -12,7 +12,7 @@ KEY = "sk-of-somebody-0123456789"
 
 
 def test_where_it_finds_a_key_is_said_and_not_which(home: Path) -> None:
-    with memory_ring() as ring:
+    with memory_keyring() as ring:
         without = checks.check_own_agent(Places.under(home), {})
         assert (without.level, "no key" in without.says) == ("ok", True)
         ring.kept["handrail", "ANTHROPIC_API_KEY"] = KEY

@@ -6,7 +6,7 @@ import signal
 import socket
 
 import pytest
-from tests.cli.scene import BOUND, Home
+from tests.support.cli_home import BOUND, Home
 
 from handrail.doctor.checks import Finding, check_processes
 from handrail.paths import Places

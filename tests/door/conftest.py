@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.door.peer import Peer
+from tests.support.scripted_daemon import ScriptedDaemon
 
 from handrail.paths import Places
 
@@ -15,6 +15,6 @@ def places(home: Path) -> Places:
 
 
 @pytest.fixture
-def peer(places: Places) -> Iterator[Peer]:
-    with Peer(places) as peer:
+def peer(places: Places) -> Iterator[ScriptedDaemon]:
+    with ScriptedDaemon(places) as peer:
         yield peer

@@ -8,14 +8,13 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.door.looker import STANDIN, Looker, started
-from tests.door.peer import Peer
+from tests.support.scripted_daemon import STANDIN_DAEMON, DaemonFinder, ScriptedDaemon, started_daemons
 
 from handrail.door.connect import DaemonNotRunning, connect, dial_path
 from handrail.paths import Places
 
 
-def test_a_living_daemon_is_connected_to_and_none_is_started(peer: Peer, places: Places) -> None:
+def test_a_living_daemon_is_connected_to_and_none_is_started(peer: ScriptedDaemon, places: Places) -> None:
     with connect(places, argv=["/nowhere"]):
         peer.accept()
 
@@ -24,7 +23,7 @@ def test_the_socket_that_daemon_json_names_is_found(places: Places, home: Path) 
     elsewhere = Places.under(home / "elsewhere")
     places.make()
     places.daemon_json.write_text(json.dumps({"socket": str(elsewhere.daemon_socket)}))
-    with Peer(elsewhere) as peer, connect(places, start=False):
+    with ScriptedDaemon(elsewhere) as peer, connect(places, start=False):
         peer.accept()
 
 
@@ -47,7 +46,7 @@ def test_without_starting_the_absence_is_a_sentence_with_the_command_to_try(plac
 
 
 def test_a_socket_nobody_listens_on_any_more_is_no_daemon(places: Places) -> None:
-    Peer(places).__exit__()
+    ScriptedDaemon(places).__exit__()
     assert places.daemon_socket.exists()
     with pytest.raises(DaemonNotRunning):
         connect(places, start=False)
@@ -67,14 +66,14 @@ def test_another_users_listener_is_not_trusted(places: Places) -> None:
 
 
 def test_many_who_look_at_once_get_the_same_one_daemon(home: Path) -> None:
-    lookers = [Looker(home, *STANDIN) for _ in range(16)]
+    lookers = [DaemonFinder(home, *STANDIN_DAEMON) for _ in range(16)]
     pids = {looker.found() for looker in lookers}
-    assert pids == {about["pid"] for about in started(home)}
-    assert len(started(home)) == 1
+    assert pids == {about["pid"] for about in started_daemons(home)}
+    assert len(started_daemons(home)) == 1
     assert (home / "attempts").read_text() == "x"  # nor did any other have to give way
 
 
 def test_a_look_that_is_no_longer_wanted_starts_nothing(places: Places, home: Path) -> None:
     with pytest.raises(DaemonNotRunning):
-        connect(places, argv=STANDIN, abandon=lambda: True)
-    assert started(home) == []
+        connect(places, argv=STANDIN_DAEMON, abandon=lambda: True)
+    assert started_daemons(home) == []

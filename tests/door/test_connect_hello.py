@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.door.peer import BOUND
+from tests.support.scripted_daemon import BOUND
 
 from handrail.door.connect import HelloRefused, say_hello
 from handrail.framing import HELLO_MAX

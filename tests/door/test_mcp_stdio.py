@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.door.peer import BOUND, SRC, Client, Peer, encoded, request, result
+from tests.support.scripted_daemon import BOUND, SRC, DoorClient, ScriptedDaemon, encode_line, request, result
 
 from handrail.paths import Places
 
@@ -20,8 +20,8 @@ INITIALIZE = (
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 
 
-def test_lines_pass_as_they_are_both_ways(peer: Peer) -> None:
-    with Client() as client:
+def test_lines_pass_as_they_are_both_ways(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         for line in (INITIALIZE, b"not json at all\n", b"\xff\x00\n", b"\n", b'  {"id" : 1}  \r\n'):
             client.send(line)
@@ -30,8 +30,8 @@ def test_lines_pass_as_they_are_both_ways(peer: Peer) -> None:
             assert client.line() == line
 
 
-def test_the_hello_says_who_wants_what_and_where(peer: Peer, tmp_path: Path) -> None:
-    with Client(cwd=tmp_path) as client:
+def test_the_hello_says_who_wants_what_and_where(peer: ScriptedDaemon, tmp_path: Path) -> None:
+    with DoorClient(cwd=tmp_path) as client:
         hello = peer.seat().hello
         assert hello["handrail"] == 1
         assert hello["want"] == "mcp"
@@ -43,10 +43,12 @@ def test_the_hello_says_who_wants_what_and_where(peer: Peer, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("how", ["--workspace .", "--workspace=.", "HANDRAIL_WORKSPACE"])
-def test_a_named_workspace_is_sent_as_an_absolute_path(peer: Peer, tmp_path: Path, how: str) -> None:
+def test_a_named_workspace_is_sent_as_an_absolute_path(
+    peer: ScriptedDaemon, tmp_path: Path, how: str
+) -> None:
     arguments = how.split() if how.startswith("-") else []
     environ = {} if arguments else {how: "."}
-    with Client(*arguments, cwd=tmp_path, **environ):
+    with DoorClient(*arguments, cwd=tmp_path, **environ):
         assert peer.seat().hello["workspace"] == str(tmp_path)
 
 
@@ -60,14 +62,14 @@ def test_a_named_workspace_is_sent_as_an_absolute_path(peer: Peer, tmp_path: Pat
 def test_a_wrong_command_line_is_a_sentence_and_status_2(
     home: Path, arguments: list[str], sentence: bytes
 ) -> None:
-    with Client(*arguments) as client:
+    with DoorClient(*arguments) as client:
         assert client.wait() == 2
         assert client.door.stderr
         assert sentence in client.door.stderr.read()
 
 
-def test_input_that_ends_is_answered_first_and_then_the_door_exits_0(peer: Peer) -> None:
-    with Client() as client:
+def test_input_that_ends_is_answered_first_and_then_the_door_exits_0(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         client.send(request(1), request("two"))
         client.end_input()
         seat = peer.seat()
@@ -77,8 +79,8 @@ def test_input_that_ends_is_answered_first_and_then_the_door_exits_0(peer: Peer)
         assert client.wait() == 0
 
 
-def test_a_last_line_without_newline_is_passed_on(peer: Peer) -> None:
-    with Client() as client:
+def test_a_last_line_without_newline_is_passed_on(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(b'{"jsonrpc":"2.0","method":"x"}')
         client.end_input()
@@ -86,8 +88,8 @@ def test_a_last_line_without_newline_is_passed_on(peer: Peer) -> None:
         assert client.wait() == 0
 
 
-def test_input_that_ends_does_not_wait_for_ever_for_a_silent_daemon(peer: Peer) -> None:
-    with Client() as client:
+def test_input_that_ends_does_not_wait_for_ever_for_a_silent_daemon(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(1))
         client.end_input()
@@ -95,14 +97,14 @@ def test_input_that_ends_does_not_wait_for_ever_for_a_silent_daemon(peer: Peer) 
         assert client.wait() == 0
 
 
-def test_a_client_that_stops_reading_for_good_ends_the_door(peer: Peer) -> None:
-    with Client() as client:
+def test_a_client_that_stops_reading_for_good_ends_the_door(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         peer.seat()
         client.stop_reading()
         assert client.wait() == 0
 
 
-def test_stdio_made_of_sockets_works_as_pipes_do(peer: Peer) -> None:
+def test_stdio_made_of_sockets_works_as_pipes_do(peer: ScriptedDaemon) -> None:
     """Node launches its children so."""
     ours, theirs = socket.socketpair()
     with ours:
@@ -114,12 +116,12 @@ def test_stdio_made_of_sockets_works_as_pipes_do(peer: Peer) -> None:
                 env={**os.environ, "PYTHONPATH": str(SRC)},
             )
         ours.settimeout(BOUND)
-        ours.sendall(encoded(request(1)))
+        ours.sendall(encode_line(request(1)))
         seat = peer.seat()
         assert seat.message()["id"] == 1
         seat.send(result(1))
-        assert ours.recv(1000) == encoded(result(1))
-        ours.sendall(encoded(request(2)))
+        assert ours.recv(1000) == encode_line(result(1))
+        ours.sendall(encode_line(request(2)))
         assert seat.message()["id"] == 2
     assert door.wait(BOUND) == 0
     assert seat.line() == b""
@@ -127,9 +129,9 @@ def test_stdio_made_of_sockets_works_as_pipes_do(peer: Peer) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_door_at_once_and_its_connection_with_it(
-    peer: Peer, number: signal.Signals
+    peer: ScriptedDaemon, number: signal.Signals
 ) -> None:
-    with Client() as client:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(1))
         seat.message()
@@ -142,7 +144,7 @@ def test_a_signal_ends_the_door_at_once_and_its_connection_with_it(
 def test_a_daemon_that_cannot_be_had_is_a_sentence_for_every_request(tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where the home should be")
-    with Client(HANDRAIL_HOME=str(blocked)) as client:
+    with DoorClient(HANDRAIL_HOME=str(blocked)) as client:
         client.send(INITIALIZE, request("b", "tools/list"), request(3))
         answers = [client.message() for _ in range(3)]
         assert [answer["id"] for answer in answers] == [0, "b", 3]
@@ -154,7 +156,7 @@ def test_a_daemon_that_cannot_be_had_is_a_sentence_for_every_request(tmp_path: P
 
 
 def test_a_client_that_leaves_at_once_starts_no_daemon(places: Places) -> None:
-    with Client() as client:
+    with DoorClient() as client:
         client.end_input()
         assert client.wait() == 0
         assert client.rest() == b""
@@ -175,8 +177,8 @@ def test_a_door_imports_nothing_slow() -> None:
     assert slow & set(out.decode().split()) == set()
 
 
-def test_a_daemon_that_refuses_is_quoted_to_the_client(peer: Peer) -> None:
-    with Client() as client:
+def test_a_daemon_that_refuses_is_quoted_to_the_client(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.accept()
         seat.message()
         seat.send({"handrail": 1, "ok": False, "why": "the moon is full."})
@@ -184,8 +186,8 @@ def test_a_daemon_that_refuses_is_quoted_to_the_client(peer: Peer) -> None:
         assert "let this program in: the moon is full." in client.message()["error"]["message"]
 
 
-def test_a_daemon_that_hangs_up_while_it_ends_is_asked_again(peer: Peer) -> None:
-    with Client() as client:
+def test_a_daemon_that_hangs_up_while_it_ends_is_asked_again(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         peer.accept().die()
         client.send(request(1))
         assert peer.seat().message()["id"] == 1
@@ -193,7 +195,7 @@ def test_a_daemon_that_hangs_up_while_it_ends_is_asked_again(peer: Peer) -> None
 
 def test_a_home_too_deep_for_a_socket_is_found_all_the_same(tmp_path: Path) -> None:
     deep = Places.under(tmp_path / ("d" * 120))
-    with Peer(deep) as peer, Client(HANDRAIL_HOME=str(deep.state)) as client:
+    with ScriptedDaemon(deep) as peer, DoorClient(HANDRAIL_HOME=str(deep.state)) as client:
         client.send(request(1))
         assert peer.seat().message()["id"] == 1
     deep.daemon_socket.unlink()

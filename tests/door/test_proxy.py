@@ -9,13 +9,22 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.door.peer import BOUND, Client, Peer, Seat, encoded, opened, request, result
 from tests.door.test_mcp_stdio import INITIALIZE, INITIALIZED
+from tests.support.scripted_daemon import (
+    BOUND,
+    DaemonConnection,
+    DoorClient,
+    ScriptedDaemon,
+    encode_line,
+    opened_note,
+    request,
+    result,
+)
 
 MEGABYTE = 1 << 20
 
 
-def shake_hands(client: Client, seat: Seat) -> None:
+def shake_hands(client: DoorClient, seat: DaemonConnection) -> None:
     client.send(INITIALIZE)
     seat.line()
     seat.send(result(0, protocolVersion="2025-11-25"))
@@ -24,14 +33,14 @@ def shake_hands(client: Client, seat: Seat) -> None:
     seat.line()
 
 
-def test_a_call_in_flight_is_answered_as_interrupted_with_its_call_id(peer: Peer) -> None:
-    with Client() as client:
+def test_a_call_in_flight_is_answered_as_interrupted_with_its_call_id(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         shake_hands(client, seat)
         client.send(request(0), request("s"), request(7))
         for key, call in ((0, "c-zero"), ("s", "c-string")):
             assert seat.message()["id"] == key
-            seat.send(opened(key, call))
+            seat.send(opened_note(key, call))
         seat.line()
         seat.send(result(7))
         assert client.message() == result(7)
@@ -49,8 +58,8 @@ def test_a_call_in_flight_is_answered_as_interrupted_with_its_call_id(peer: Peer
                 assert words in block["text"]
 
 
-def test_a_call_without_a_known_id_says_where_to_look(peer: Peer) -> None:
-    with Client() as client:
+def test_a_call_without_a_known_id_says_where_to_look(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(1))
         seat.line()
@@ -62,8 +71,8 @@ def test_a_call_without_a_known_id_says_where_to_look(peer: Peer) -> None:
         assert "list_calls" in answer["content"][0]["text"]
 
 
-def test_other_requests_in_flight_are_answered_with_an_error(peer: Peer) -> None:
-    with Client() as client:
+def test_other_requests_in_flight_are_answered_with_an_error(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request("p", "ping"))
         seat.line()
@@ -72,8 +81,8 @@ def test_other_requests_in_flight_are_answered_with_an_error(peer: Peer) -> None
         assert (answer["id"], answer["error"]["code"]) == ("p", -32000)
 
 
-def test_the_next_daemon_hears_the_handshake_again_and_the_client_does_not(peer: Peer) -> None:
-    with Client() as client:
+def test_the_next_daemon_hears_the_handshake_again_and_the_client_does_not(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         first = peer.seat()
         shake_hands(client, first)
         first.die()
@@ -89,8 +98,8 @@ def test_the_next_daemon_hears_the_handshake_again_and_the_client_does_not(peer:
         assert client.message() == result(1)
 
 
-def test_a_client_without_a_handshake_gets_none_replayed(peer: Peer) -> None:
-    with Client() as client:
+def test_a_client_without_a_handshake_gets_none_replayed(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         first = peer.seat()
         client.send(request(1, "server/discover"))
         first.line()
@@ -101,8 +110,8 @@ def test_a_client_without_a_handshake_gets_none_replayed(peer: Peer) -> None:
         assert peer.seat().message()["id"] == 2
 
 
-def test_an_initialize_nobody_answered_is_asked_of_the_next_daemon(peer: Peer) -> None:
-    with Client() as client:
+def test_an_initialize_nobody_answered_is_asked_of_the_next_daemon(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         first = peer.seat()
         client.send(INITIALIZE)
         assert first.line() == INITIALIZE
@@ -114,8 +123,8 @@ def test_an_initialize_nobody_answered_is_asked_of_the_next_daemon(peer: Peer) -
         assert client.rest() == json.dumps(result(0, once=True)).encode() + b"\n"
 
 
-def test_a_handshake_cut_short_is_finished_once_with_the_next_daemon(peer: Peer) -> None:
-    with Client() as client:
+def test_a_handshake_cut_short_is_finished_once_with_the_next_daemon(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         first = peer.seat()
         client.send(INITIALIZE)
         first.line()
@@ -130,8 +139,8 @@ def test_a_handshake_cut_short_is_finished_once_with_the_next_daemon(peer: Peer)
         assert second.message()["id"] == 1
 
 
-def test_what_was_sent_is_never_sent_again_and_what_was_not_is_sent_once(peer: Peer) -> None:
-    with Client() as client:
+def test_what_was_sent_is_never_sent_again_and_what_was_not_is_sent_once(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         first = peer.seat()
         client.send(request(1))
         assert first.message()["id"] == 1
@@ -145,8 +154,8 @@ def test_what_was_sent_is_never_sent_again_and_what_was_not_is_sent_once(peer: P
         assert second.line() == b""
 
 
-def test_a_line_partly_written_to_the_dead_daemon_is_sent_whole_to_the_next(peer: Peer) -> None:
-    with Client() as client:
+def test_a_line_partly_written_to_the_dead_daemon_is_sent_whole_to_the_next(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         first = peer.seat()
         client.send(request(1, big="x" * 900_000))
         begun = first.read(1000)
@@ -157,8 +166,8 @@ def test_a_line_partly_written_to_the_dead_daemon_is_sent_whole_to_the_next(peer
         assert len(json.loads(line)["params"]["big"]) == 900_000
 
 
-def test_what_a_daemon_said_before_it_went_is_heard(peer: Peer) -> None:
-    with Client() as client:
+def test_what_a_daemon_said_before_it_went_is_heard(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(1), request(2))
         seat.line()
@@ -169,8 +178,10 @@ def test_what_a_daemon_said_before_it_went_is_heard(peer: Peer) -> None:
         assert client.message()["result"]["isError"] is True
 
 
-def test_a_cancelled_request_is_passed_on_and_gets_no_answer_when_the_daemon_goes(peer: Peer) -> None:
-    with Client() as client:
+def test_a_cancelled_request_is_passed_on_and_gets_no_answer_when_the_daemon_goes(
+    peer: ScriptedDaemon,
+) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(1), request(2))
         cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
@@ -182,8 +193,10 @@ def test_a_cancelled_request_is_passed_on_and_gets_no_answer_when_the_daemon_goe
         assert client.rest() == b""
 
 
-def test_a_question_of_a_dead_daemon_is_withdrawn_and_its_answer_reaches_no_other(peer: Peer) -> None:
-    with Client() as client:
+def test_a_question_of_a_dead_daemon_is_withdrawn_and_its_answer_reaches_no_other(
+    peer: ScriptedDaemon,
+) -> None:
+    with DoorClient() as client:
         first = peer.seat()
         first.send(request(5, "roots/list"))
         assert client.message()["method"] == "roots/list"
@@ -199,19 +212,22 @@ def test_a_question_of_a_dead_daemon_is_withdrawn_and_its_answer_reaches_no_othe
         assert second.message()["result"] == {"roots": [1]}
 
 
-def test_notes_to_the_door_never_reach_the_client(peer: Peer) -> None:
-    with Client() as client:
+def test_notes_to_the_door_never_reach_the_client(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(1))
         seat.line()
         seat.send(
-            b'{"handrail":[1]}\n', b'{"handrail":' + b"x" * (2 * MEGABYTE) + b"\n", opened(1, "c"), result(1)
+            b'{"handrail":[1]}\n',
+            b'{"handrail":' + b"x" * (2 * MEGABYTE) + b"\n",
+            opened_note(1, "c"),
+            result(1),
         )
         assert client.message() == result(1)
 
 
-def test_a_daemon_that_said_bye_is_not_called_back_before_the_client_asks(peer: Peer) -> None:
-    with Client() as client:
+def test_a_daemon_that_said_bye_is_not_called_back_before_the_client_asks(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(1))
         seat.line()
@@ -226,10 +242,10 @@ def test_a_daemon_that_said_bye_is_not_called_back_before_the_client_asks(peer: 
         assert seat.message()["id"] == 2
 
 
-def test_a_line_of_64_megabytes_passes_both_ways_in_bounded_memory(peer: Peer) -> None:
+def test_a_line_of_64_megabytes_passes_both_ways_in_bounded_memory(peer: ScriptedDaemon) -> None:
     asked = b'{"method":"ping","params":"' + b"x" * (64 * MEGABYTE) + b'","jsonrpc":"2.0","id":1}\n'
     answered = b'{"jsonrpc":"2.0","id":1,"result":"' + b"y" * (64 * MEGABYTE) + b'"}\n'
-    with Client() as client:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(0))
         seat.line()
@@ -244,7 +260,7 @@ def test_a_line_of_64_megabytes_passes_both_ways_in_bounded_memory(peer: Peer) -
         assert client.rest() == b""  # the long request was seen to be answered
 
 
-def passed(read: Callable[[], bytes], client: Client, before: int) -> bytes:
+def passed(read: Callable[[], bytes], client: DoorClient, before: int) -> bytes:
     """A line as it came out of the door, whose memory was watched meanwhile."""
     pieces: list[bytes] = []
     while not pieces or not pieces[-1].endswith(b"\n"):
@@ -253,8 +269,8 @@ def passed(read: Callable[[], bytes], client: Client, before: int) -> bytes:
     return b"".join(pieces)
 
 
-def test_a_daemon_that_reads_nothing_does_not_make_the_door_grow(peer: Peer) -> None:
-    with Client() as client:
+def test_a_daemon_that_reads_nothing_does_not_make_the_door_grow(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         peer.seat()
         before = client.rss()
         line = b'{"jsonrpc":"2.0","method":"' + b"x" * 10_000 + b'"}\n'
@@ -265,8 +281,8 @@ def test_a_daemon_that_reads_nothing_does_not_make_the_door_grow(peer: Peer) -> 
         assert client.rss() - before < 8 * MEGABYTE
 
 
-def test_a_long_line_torn_by_a_dying_daemon_is_answered_as_not_run(peer: Peer) -> None:
-    with Client() as client:
+def test_a_long_line_torn_by_a_dying_daemon_is_answered_as_not_run(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         first = peer.seat()
         with client.sending(b'{"method":"tools/call","params":"' + b"x" * (2 * MEGABYTE)):
             first.read(2 * MEGABYTE)
@@ -279,8 +295,8 @@ def test_a_long_line_torn_by_a_dying_daemon_is_answered_as_not_run(peer: Peer) -
         assert second.message()["id"] == 2
 
 
-def test_a_long_answer_torn_by_a_dying_daemon_ends_before_the_next_line(peer: Peer) -> None:
-    with Client() as client:
+def test_a_long_answer_torn_by_a_dying_daemon_ends_before_the_next_line(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         client.send(request(1))
         seat.line()
@@ -293,8 +309,8 @@ def test_a_long_answer_torn_by_a_dying_daemon_ends_before_the_next_line(peer: Pe
         assert client.message()["result"]["structuredContent"]["status"] == "interrupted"
 
 
-def test_a_client_that_only_asks_is_told_when_too_much_waits(peer: Peer) -> None:
-    with Client() as client:
+def test_a_client_that_only_asks_is_told_when_too_much_waits(peer: ScriptedDaemon) -> None:
+    with DoorClient() as client:
         seat = peer.seat()
         for key in range(6):
             client.send(request(str(key) * 900_000, "ping"))
@@ -307,7 +323,7 @@ def test_a_client_that_only_asks_is_told_when_too_much_waits(peer: Peer) -> None
 
 @pytest.mark.parametrize("seed", range(4))
 def test_under_random_deaths_every_request_is_answered_once_and_heard_at_most_once(
-    peer: Peer, seed: int
+    peer: ScriptedDaemon, seed: int
 ) -> None:
     chance = random.Random(seed)
     count = 400
@@ -325,10 +341,10 @@ def test_under_random_deaths_every_request_is_answered_once_and_heard_at_most_on
                     seat.send(result(heard[-1]))
             seat.die()
 
-    with Client() as client, ThreadPoolExecutor(1) as executor:
+    with DoorClient() as client, ThreadPoolExecutor(1) as executor:
         daemons = executor.submit(live_and_die)
         requests = b"".join(
-            encoded(request(key, filling="x" * chance.randrange(3000))) for key in range(count)
+            encode_line(request(key, filling="x" * chance.randrange(3000))) for key in range(count)
         )
         with client.sending(requests):
             answers = [client.message() for _ in range(count)]

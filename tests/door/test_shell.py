@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.door.keeping import TERMINAL, Keeping
-from tests.door.peer import BOUND, SRC
-from tests.door.sitting import HANDRAIL, Sitting
+from tests.support.pty_session import HANDRAIL, PtySession
+from tests.support.scripted_daemon import BOUND, SRC, TERMINAL, ScriptedKeeper
 
 from handrail.door import attach_client
 from handrail.door.shell import LINE
@@ -25,8 +24,8 @@ from handrail.paths import Places
 
 
 @pytest.fixture
-def keeping(places: Places) -> Iterator[Keeping]:
-    with Keeping(places) as made:
+def keeping(places: Places) -> Iterator[ScriptedKeeper]:
+    with ScriptedKeeper(places) as made:
         yield made
 
 
@@ -35,15 +34,19 @@ def environ(home: Path, **more: str) -> dict[str, str]:
     return {**kept, "HANDRAIL_HOME": str(home), "SHELL": "/bin/sh", **more}
 
 
-def sit(home: Path, *arguments: str, **more: str) -> Sitting:
-    return Sitting([*HANDRAIL, "shell", *arguments], environ(home, **more), home if home.is_dir() else None)
+def sit(home: Path, *arguments: str, **more: str) -> PtySession:
+    return PtySession(
+        [*HANDRAIL, "shell", *arguments], environ(home, **more), home if home.is_dir() else None
+    )
 
 
 def test_the_protocol_is_the_keepers() -> None:
     assert attach_client.PROTOCOL == PROTOCOL
 
 
-def test_what_the_program_prints_is_shown_and_what_is_typed_reaches_it(home: Path, keeping: Keeping) -> None:
+def test_what_the_program_prints_is_shown_and_what_is_typed_reaches_it(
+    home: Path, keeping: ScriptedKeeper
+) -> None:
     with sit(home) as person:
         hello = keeping.welcome()
         assert (hello.want, hello.terminal, hello.ends) == ("attach", TERMINAL, True)
@@ -58,7 +61,7 @@ def test_what_the_program_prints_is_shown_and_what_is_typed_reaches_it(home: Pat
         assert person.modes() == person.usual
 
 
-def test_the_daemon_is_asked_for_a_shell_like_the_callers(home: Path, keeping: Keeping) -> None:
+def test_the_daemon_is_asked_for_a_shell_like_the_callers(home: Path, keeping: ScriptedKeeper) -> None:
     with sit(home, "--keep", "--name", "mine", "--", "sh", "-c", "exit 0", COLOUR="blue\ngreen") as person:
         assert keeping.welcome().ends is False
         keeping.exits()
@@ -73,7 +76,7 @@ def test_the_daemon_is_asked_for_a_shell_like_the_callers(home: Path, keeping: K
     assert asked["env"]["TERM"] == "xterm"
 
 
-def test_every_key_goes_to_the_program(home: Path, keeping: Keeping) -> None:
+def test_every_key_goes_to_the_program(home: Path, keeping: ScriptedKeeper) -> None:
     with sit(home) as person:
         keeping.welcome()
         person.becomes_raw()
@@ -84,7 +87,7 @@ def test_every_key_goes_to_the_program(home: Path, keeping: Keeping) -> None:
         assert person.ends() == 0
 
 
-def test_a_new_size_is_told(home: Path, keeping: Keeping) -> None:
+def test_a_new_size_is_told(home: Path, keeping: ScriptedKeeper) -> None:
     with sit(home) as person:
         keeping.welcome()
         person.becomes_raw()
@@ -96,7 +99,9 @@ def test_a_new_size_is_told(home: Path, keeping: Keeping) -> None:
         assert person.ends() == 0
 
 
-def test_what_is_typed_while_the_program_does_not_read_is_offered_again(home: Path, keeping: Keeping) -> None:
+def test_what_is_typed_while_the_program_does_not_read_is_offered_again(
+    home: Path, keeping: ScriptedKeeper
+) -> None:
     with sit(home) as person:
         keeping.welcome()
         person.becomes_raw()
@@ -110,7 +115,7 @@ def test_what_is_typed_while_the_program_does_not_read_is_offered_again(home: Pa
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGSEGV])
 def test_a_program_that_a_signal_ended_takes_us_along(
-    home: Path, keeping: Keeping, number: signal.Signals
+    home: Path, keeping: ScriptedKeeper, number: signal.Signals
 ) -> None:
     with sit(home) as person:
         keeping.welcome()
@@ -122,7 +127,7 @@ def test_a_program_that_a_signal_ended_takes_us_along(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_window_ends_it_with_its_terminal_as_it_was(
-    home: Path, keeping: Keeping, number: signal.Signals
+    home: Path, keeping: ScriptedKeeper, number: signal.Signals
 ) -> None:
     with sit(home, "--keep") as person:
         keeping.welcome()
@@ -134,7 +139,7 @@ def test_a_signal_to_the_window_ends_it_with_its_terminal_as_it_was(
         assert b"goes on." in person.seen
 
 
-def test_a_closed_window_ends_the_connection(home: Path, keeping: Keeping) -> None:
+def test_a_closed_window_ends_the_connection(home: Path, keeping: ScriptedKeeper) -> None:
     with sit(home) as person:
         keeping.welcome()
         person.becomes_raw()
@@ -143,7 +148,7 @@ def test_a_closed_window_ends_the_connection(home: Path, keeping: Keeping) -> No
         assert person.process.wait(BOUND) == -signal.SIGHUP
 
 
-def test_a_keeper_that_ends_is_told(home: Path, keeping: Keeping) -> None:
+def test_a_keeper_that_ends_is_told(home: Path, keeping: ScriptedKeeper) -> None:
     with sit(home) as person:
         keeping.welcome()
         keeping.prints(b"last words")
@@ -155,7 +160,7 @@ def test_a_keeper_that_ends_is_told(home: Path, keeping: Keeping) -> None:
 
 
 def test_a_window_that_shows_nothing_holds_up_no_key_and_holds_no_output(
-    home: Path, keeping: Keeping
+    home: Path, keeping: ScriptedKeeper
 ) -> None:
     with sit(home) as person:
         keeping.welcome()
@@ -177,7 +182,7 @@ def test_a_window_that_shows_nothing_holds_up_no_key_and_holds_no_output(
     assert rest.count(b"x") + rest.count(b"y") + lost == 3_900_000
 
 
-def test_an_interrupt_passes_over_what_the_window_lags_behind(home: Path, keeping: Keeping) -> None:
+def test_an_interrupt_passes_over_what_the_window_lags_behind(home: Path, keeping: ScriptedKeeper) -> None:
     with sit(home) as person:
         keeping.welcome()
         person.becomes_raw()
@@ -194,7 +199,7 @@ def test_an_interrupt_passes_over_what_the_window_lags_behind(home: Path, keepin
     assert len(shown) < 200_000
 
 
-def test_output_that_is_no_longer_kept_is_told_once(home: Path, keeping: Keeping) -> None:
+def test_output_that_is_no_longer_kept_is_told_once(home: Path, keeping: ScriptedKeeper) -> None:
     with sit(home) as person:
         keeping.welcome()
         keeping.prints(b"before")
@@ -218,7 +223,7 @@ def test_without_a_terminal_a_shell_is_a_plain_one(home: Path) -> None:
     assert b"The input is no terminal" in done.stderr
 
 
-def test_what_is_piped_in_is_typed_with_an_end(home: Path, keeping: Keeping) -> None:
+def test_what_is_piped_in_is_typed_with_an_end(home: Path, keeping: ScriptedKeeper) -> None:
     with subprocess.Popen(
         [*HANDRAIL, "shell", "--", "cat"],
         env={**environ(home), "PYTHONPATH": str(SRC)},
@@ -239,7 +244,7 @@ def test_what_is_piped_in_is_typed_with_an_end(home: Path, keeping: Keeping) -> 
     assert keeping.asked["command"] == ["cat"]
 
 
-def test_a_reader_that_leaves_ends_it(home: Path, keeping: Keeping) -> None:
+def test_a_reader_that_leaves_ends_it(home: Path, keeping: ScriptedKeeper) -> None:
     with subprocess.Popen(
         [*HANDRAIL, "shell", "--", "yes"],
         env={**environ(home), "PYTHONPATH": str(SRC)},
@@ -262,7 +267,7 @@ def test_a_command_that_is_not_there_is_told_as_a_shell_would(home: Path) -> Non
 
 
 def test_a_refusal_is_a_sentence_and_with_or_plain_a_shell_nevertheless(home: Path, places: Places) -> None:
-    with Keeping(places, (403, {"detail": "Only a person may do this."})):
+    with ScriptedKeeper(places, (403, {"detail": "Only a person may do this."})):
         with sit(home) as person:
             assert person.ends() == 1
             assert person.seen == b"Only a person may do this.\r\n"
@@ -284,7 +289,7 @@ def test_no_daemon_is_3_and_with_or_plain_a_shell_nevertheless(home: Path) -> No
         assert b"80\r\n" in person.seen
 
 
-def test_the_profile_is_offered_once_and_only_in_vs_code(home: Path, keeping: Keeping) -> None:
+def test_the_profile_is_offered_once_and_only_in_vs_code(home: Path, keeping: ScriptedKeeper) -> None:
     for more, offered in (
         ({}, False),
         ({"TERM_PROGRAM": "vscode"}, True),
@@ -298,7 +303,7 @@ def test_the_profile_is_offered_once_and_only_in_vs_code(home: Path, keeping: Ke
 
 
 def test_the_modes_of_the_window_are_as_before_also_when_the_program_left_them(
-    home: Path, keeping: Keeping
+    home: Path, keeping: ScriptedKeeper
 ) -> None:
     with sit(home) as person:
         keeping.welcome()
@@ -339,7 +344,7 @@ def test_an_interrupt_before_there_is_anything_to_show_ends_it_with_the_window_a
             assert person.modes() == person.usual
 
 
-def test_what_is_typed_before_it_is_shown_is_typed_as_it_is(home: Path, keeping: Keeping) -> None:
+def test_what_is_typed_before_it_is_shown_is_typed_as_it_is(home: Path, keeping: ScriptedKeeper) -> None:
     with sit(home) as person:
         person.becomes_quiet()
         person.type(b"ls\r\x7f\x1b[A")

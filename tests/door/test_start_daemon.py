@@ -12,8 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.door.looker import STANDIN, Looker, started
-from tests.door.peer import BOUND, Peer
+from tests.support.scripted_daemon import BOUND, STANDIN_DAEMON, DaemonFinder, ScriptedDaemon, started_daemons
 
 from handrail.door.start_daemon import LOG_MAX, STARTS, clean
 from handrail.paths import Places
@@ -22,18 +21,18 @@ from handrail.paths import Places
 def standin_as_python(home: Path) -> str:
     """The stand-in as a program that takes the arguments Python would."""
     program = home / "python"
-    program.write_text(f"#!{sys.executable}\n{Path(STANDIN[1]).read_text()}")
+    program.write_text(f"#!{sys.executable}\n{Path(STANDIN_DAEMON[1]).read_text()}")
     program.chmod(0o700)
     return str(program)
 
 
 def test_the_daemon_belongs_to_no_process_of_its_callers(home: Path) -> None:
     read, write = os.pipe()
-    looker = Looker(home, executable=standin_as_python(home), inherits=(write,))
+    looker = DaemonFinder(home, executable=standin_as_python(home), inherits=(write,))
     pid = looker.found()
     os.close(read)
     os.close(write)
-    [about] = started(home)
+    [about] = started_daemons(home)
     assert about["pid"] == pid
     assert about["argv"] == ["-m", "handrail", "up", "--foreground", "--no-open"]
     assert about["cwd"] == "/"
@@ -65,14 +64,14 @@ def test_what_a_person_wants_it_to_have_is_inherited_too() -> None:
 
 
 def test_a_daemon_that_ends_while_starting_is_quoted(home: Path) -> None:
-    sentence = Looker(home, sys.executable, "-c", "raise SystemExit('no port is free')").failed()
+    sentence = DaemonFinder(home, sys.executable, "-c", "raise SystemExit('no port is free')").failed()
     assert "it ended while starting, saying: no port is free" in sentence
     assert str(home / "logs" / "daemon.out") in sentence
     assert "`handrail up --foreground`" in sentence
 
 
 def test_a_program_that_is_not_there_is_named(home: Path) -> None:
-    sentence = Looker(home, "/nowhere/python").failed()
+    sentence = DaemonFinder(home, "/nowhere/python").failed()
     assert "No such file or directory" in sentence
     assert "/nowhere/python" in sentence
 
@@ -80,7 +79,8 @@ def test_a_program_that_is_not_there_is_named(home: Path) -> None:
 def test_a_daemon_that_never_comes_is_given_up_in_time(home: Path) -> None:
     wait = "import os, time\nfor _ in range(100): os.path.exists(os.environ['HANDRAIL_HOME']) and time.sleep(0.1)"
     assert (
-        "nobody came to its socket in time" in Looker(home, sys.executable, "-c", wait, within=0.3).failed()
+        "nobody came to its socket in time"
+        in DaemonFinder(home, sys.executable, "-c", wait, within=0.3).failed()
     )
 
 
@@ -88,9 +88,9 @@ def test_while_another_process_starts_it_we_only_wait(home: Path, places: Places
     places.make()
     with places.daemon_lock.with_suffix(".start").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "in time" in Looker(home, *STANDIN, within=0.5).failed()
-        assert started(home) == []
-    assert Looker(home, *STANDIN).found() == started(home)[0]["pid"]
+        assert "in time" in DaemonFinder(home, *STANDIN_DAEMON, within=0.5).failed()
+        assert started_daemons(home) == []
+    assert DaemonFinder(home, *STANDIN_DAEMON).found() == started_daemons(home)[0]["pid"]
 
 
 @contextmanager
@@ -113,25 +113,25 @@ def scripted_keeper(places: Places) -> Generator[Callable[[str], None]]:
 
 def test_a_living_keeper_is_asked_to_start_it_until_it_does(home: Path, places: Places) -> None:
     with scripted_keeper(places) as answer:
-        looker = Looker(home, executable="/nowhere/python")
+        looker = DaemonFinder(home, executable="/nowhere/python")
         answer("already")  # it has not seen yet that its daemon died
         answer("started")
         answer("started")  # the first one died before it listened
-        with Peer(places) as peer:
+        with ScriptedDaemon(places) as peer:
             peer.seat()
             assert looker.found() == os.getpid()
 
 
 def test_what_a_person_wants_it_to_have_reaches_it_though_a_keeper_lives(home: Path, places: Places) -> None:
     with scripted_keeper(places):  # which would start one without it
-        looker = Looker(home, executable=standin_as_python(home), keep="A_SECRET")
+        looker = DaemonFinder(home, executable=standin_as_python(home), keep="A_SECRET")
         looker.found()
-        assert "A_SECRET" in started(home)[0]["environ"]
+        assert "A_SECRET" in started_daemons(home)[0]["environ"]
 
 
 def test_a_keeper_whose_daemons_all_die_is_not_asked_for_ever(home: Path, places: Places) -> None:
     with scripted_keeper(places) as answer:
-        looker = Looker(home, executable="/nowhere/python")
+        looker = DaemonFinder(home, executable="/nowhere/python")
         for _ in range(STARTS + 1):
             answer("started")
         assert "it ended while starting, again and again" in looker.failed()
@@ -143,16 +143,16 @@ def test_a_keeper_that_will_not_does_not_keep_us_from_starting_it(home: Path, pl
         keeper.settimeout(BOUND)
         keeper.bind(str(places.keeper_socket))
         keeper.listen()
-        looker = Looker(home, executable=standin_as_python(home))
+        looker = DaemonFinder(home, executable=standin_as_python(home))
         with keeper.accept()[0] as asked:
             asked.recv(1000)
             asked.sendall(b'{"is": "refused", "why": "busy"}\n')
-        assert looker.found() == started(home)[0]["pid"]
+        assert looker.found() == started_daemons(home)[0]["pid"]
 
 
 def test_a_log_that_nobody_rotates_is_cut(home: Path, places: Places) -> None:
     places.make()
     log = places.logs / "daemon.out"
     log.write_bytes(b"x" * (LOG_MAX + 1))
-    Looker(home, sys.executable, "-c", "print('short')").failed()
+    DaemonFinder(home, sys.executable, "-c", "print('short')").failed()
     assert log.read_bytes() == b"short\n"

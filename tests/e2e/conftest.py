@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.home import Home, living
-from tests.e2e.person import Person, person_of
+from tests.support.daemon_home import Home, running_daemon
+from tests.support.person_client import Person, person_of
 
 SMALL_GRACE = "[command]\nstop_grace = 0.3\n"
 
@@ -25,7 +25,7 @@ def anyio_backend() -> str:
 @pytest.fixture
 def home() -> Iterator[Home]:
     """A daemon of this test's own, to be killed at will."""
-    with living(SMALL_GRACE) as home:
+    with running_daemon(SMALL_GRACE) as home:
         yield home
 
 
@@ -37,7 +37,7 @@ def person(home: Home) -> Person:
 @pytest.fixture(scope="module")
 def shared_home() -> Iterator[Home]:
     """A daemon for tests that leave it as it is."""
-    with living(SMALL_GRACE) as home:
+    with running_daemon(SMALL_GRACE) as home:
         yield home
 
 

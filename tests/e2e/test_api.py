@@ -7,8 +7,8 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
-from tests.e2e.home import BOUND, Home
-from tests.e2e.person import Person
+from tests.support.daemon_home import BOUND, Home
+from tests.support.person_client import Person
 
 EXAMPLES = 8
 """Random requests for each route and mode: enough to meet each kind of value, few enough to be quick."""

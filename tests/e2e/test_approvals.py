@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tests.e2e.agent import Agent, agent
-from tests.e2e.home import Home, eventually, living
-from tests.e2e.person import Json, Person, person_of, reader
+from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.mcp_client import Agent, agent
+from tests.support.person_client import Json, Person, person_of, reader
 
 OPEN = 20
 
@@ -164,7 +164,7 @@ async def test_a_question_stands_beside_what_helps_to_answer_it(
 
 
 async def test_a_question_that_nobody_answers_in_time_expires_and_says_so(tmp_path: Path) -> None:
-    with living("[approvals]\nexpire_seconds = 0.3\n") as home:
+    with running_daemon("[approvals]\nexpire_seconds = 0.3\n") as home:
         person, workspace = person_of(home), tmp_path / "expiring"
         workspace.mkdir()
         async with agent(home, workspace, person) as client:

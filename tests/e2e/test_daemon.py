@@ -12,9 +12,17 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.e2e.agent import agent
-from tests.e2e.home import BOUND, Home, eventually, living, processes, until, watching
-from tests.e2e.person import Person, reader
+from tests.support.daemon_home import (
+    BOUND,
+    Home,
+    eventually,
+    find_processes,
+    running_daemon,
+    until,
+    watch_exit,
+)
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person, reader
 
 from handrail.store.integrity import verify
 
@@ -32,13 +40,13 @@ async def test_a_daemon_that_is_told_to_end_leaves_nothing_running_and_a_whole_r
     async with agent(home, workspace) as client:
         asked = client.ask("execute_command", command=command, wait_seconds=50)
         call = await person.allow("64.1111")
-        await until(lambda: len(processes("sleep\x0064.1111")) == 2)
+        await until(lambda: len(find_processes("sleep\x0064.1111")) == 2)
         await person.has_printed(call)
         keeper = (await person.get("health"))["keeper"]["pid"]
-        with watching(keeper) as keeper_is_gone:
+        with watch_exit(keeper) as keeper_is_gone:
             took = home.signal(home.pid, number)
             assert keeper_is_gone(PROMISED)
-        left = processes("64.1111")
+        left = find_processes("64.1111")
         told = await asked.told()
 
     print(f"ended {took:.2f} s after {number.name}")
@@ -80,7 +88,7 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
         write = client.ask("write_file", path="kept.txt", content="kept\n")
         question = await person.question("kept.txt")
         before = home.pid
-        with watching(before) as gone:
+        with watch_exit(before) as gone:
             await person.post("down", keep_terminals=True)
             await until(lambda: gone(0))
         told, write_told = await asked.told(), await write.told()
@@ -108,7 +116,7 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
     assert {terminal["call_id"] for terminal in living} == {first, call}
     assert written["status"] == "done"
     assert (workspace / "kept.txt").read_text() == "kept\n"
-    await until(lambda: not processes("0.0642") and not processes("64.2222"))
+    await until(lambda: not find_processes("0.0642") and not find_processes("64.2222"))
 
 
 async def test_a_second_daemon_on_the_same_home_refuses_with_a_sentence(shared_home: Home) -> None:
@@ -122,7 +130,7 @@ async def test_a_second_daemon_on_the_same_home_refuses_with_a_sentence(shared_h
 
 
 def test_a_daemon_whose_port_is_taken_takes_a_free_one() -> None:
-    with living() as home:
+    with running_daemon() as home:
         wished, pid = home.port, home.pid
         home.signal(pid, signal.SIGTERM)
         with closing(socket.socket()) as squatter:

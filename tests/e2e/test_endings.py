@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.agent import Told, agent
-from tests.e2e.home import Home, living, names, processes, until
-from tests.e2e.person import Person, person_of
+from tests.support.daemon_home import Home, find_processes, list_names, running_daemon, until
+from tests.support.mcp_client import ToolReply, agent
+from tests.support.person_client import Person, person_of
 
 IMPATIENT = "[command]\nstop_grace = 0.3\nwait_seconds = 1\n"
 """So that a call nobody answers is handed back after a second."""
@@ -52,7 +52,7 @@ OF_TERMINALS = IN_TERMINALS | {"get_terminal_buffer", "wait_for_terminal", "sear
 
 @pytest.fixture(scope="module")
 def home_of_all() -> Iterator[Home]:
-    with living(IMPATIENT) as home:
+    with running_daemon(IMPATIENT) as home:
         yield home
 
 
@@ -67,7 +67,7 @@ def workspace(workspace: Path) -> Path:
     return workspace
 
 
-def assert_same_facts(told: Told) -> None:
+def assert_same_facts(told: ToolReply) -> None:
     """What a model needs stands in the text too: a client may read either."""
     if told.status == "done":
         return  # the text is the tool's own, checked by its tests
@@ -124,7 +124,7 @@ async def test_a_denied_call_gives_the_persons_reason_and_does_nothing(
     assert (told.status, told.is_error) == ("denied", True)
     assert told.data["reason"] == "use the mirror instead"
     assert "use the mirror instead" in told.text
-    assert names(workspace) == ["notes.txt"]
+    assert list_names(workspace) == ["notes.txt"]
     assert (workspace / "notes.txt").read_text() == "line one\nline two\n"
 
 
@@ -208,7 +208,7 @@ async def test_a_running_command_that_is_cancelled_keeps_its_output_in_text_and_
     async with agent(home_of_all, workspace) as client:
         asked = client.ask("execute_command", command="echo kept; sleep 60.1357", wait_seconds=30)
         call = await decider.allow("sleep 60.1357")
-        await until(lambda: len(processes("60.1357")) > 0)
+        await until(lambda: len(find_processes("60.1357")) > 0)
         await decider.has_printed(call)
         assert (await decider.cancel(call))["won"]
         told = await asked.told()
@@ -223,7 +223,7 @@ async def test_a_running_command_that_is_cancelled_keeps_its_output_in_text_and_
     assert final["stopped"]
     assert final["processes_left"] == []
     assert {process["name"] for process in final["processes_stopped"]} >= {"sleep"}
-    assert processes("60.1357") == []
+    assert find_processes("60.1357") == []
 
 
 async def test_a_command_completed_before_it_printed_says_that_nothing_was_captured(
@@ -232,10 +232,10 @@ async def test_a_command_completed_before_it_printed_says_that_nothing_was_captu
     async with agent(home_of_all, workspace) as client:
         asked = client.ask("execute_command", command="sleep 60.2468", wait_seconds=30)
         call = await decider.allow("sleep 60.2468")
-        await until(lambda: len(processes("60.2468")) > 0)
+        await until(lambda: len(find_processes("60.2468")) > 0)
         assert (await decider.complete(call))["won"]
         told = await asked.told()
-        runs_on = processes("60.2468")
+        runs_on = find_processes("60.2468")
         await decider.post(f"terminals/{told.data['terminal_id']}/close")
 
     assert (told.status, told.is_error) == ("force-completed", False)
@@ -245,7 +245,7 @@ async def test_a_command_completed_before_it_printed_says_that_nothing_was_captu
     assert told.data["message"] == "Command force-completed by user. May still be running in terminal."
     assert_same_facts(told)
     assert runs_on
-    await until(lambda: not processes("60.2468"))
+    await until(lambda: not find_processes("60.2468"))
 
 
 async def test_a_command_that_outlasts_its_client_is_handed_back_running_with_what_there_is(
@@ -283,7 +283,7 @@ async def test_a_command_that_runs_out_of_time_fails_with_its_output(
     assert told.data["output"] == "before the end\n"
     assert "ran out of time" in told.text
     assert "before the end" in told.text
-    assert processes("60.9753") == []
+    assert find_processes("60.9753") == []
 
 
 async def test_the_json_format_puts_the_same_facts_into_the_text(

@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 import anyio
-from tests.e2e.agent import Agent, agent
-from tests.e2e.home import BOUND, Home, processes, until
-from tests.e2e.person import Person
+from tests.support.daemon_home import BOUND, Home, find_processes, until
+from tests.support.mcp_client import Agent, agent
+from tests.support.person_client import Person
 
 READY_AGAIN = BOUND
 """Seconds; two are promised on a quiet machine, and the figure is printed. This one is only reached by a fault."""
@@ -73,7 +73,7 @@ async def test_a_terminal_that_outlived_a_daemon_is_ended_by_the_next_one(
     async with agent(home, workspace) as client:
         asked = client.ask("execute_command", command="sleep 62.1111 & setsid sleep 62.1111; true")
         call = await person.allow("62.1111")
-        await until(lambda: len(processes("sleep\x0062.1111")) == 2)
+        await until(lambda: len(find_processes("sleep\x0062.1111")) == 2)
         home.kill()
         await asked.told()
         await client.use("list_calls")
@@ -82,7 +82,7 @@ async def test_a_terminal_that_outlived_a_daemon_is_ended_by_the_next_one(
 
     assert terminal["call_id"] == call
     assert terminal["running"] is True
-    await until(lambda: not processes("62.1111"))
+    await until(lambda: not find_processes("62.1111"))
 
 
 async def test_a_command_that_kills_the_daemon_at_once_is_found_all_the_same(
@@ -101,7 +101,7 @@ async def test_a_command_that_kills_the_daemon_at_once_is_found_all_the_same(
     assert later.data["call"]["status"] == "interrupted"
     assert (terminal["call_id"], terminal["name"]) == (call, command)
     assert later.data["call"]["result"]["output"] == "still here\n"
-    await until(lambda: not processes("62.3333"))
+    await until(lambda: not find_processes("62.3333"))
 
 
 async def test_a_call_that_was_handed_back_before_the_kill_says_what_became_of_it(

@@ -9,10 +9,10 @@ from typing import Any
 
 import anyio.to_thread
 import pytest
-from tests.e2e.agent import agent
-from tests.e2e.attached import following
-from tests.e2e.home import BOUND, Home, eventually, until
-from tests.e2e.person import Person
+from tests.support.daemon_home import BOUND, Home, eventually, until
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person
+from tests.support.terminal_socket import open_websocket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 FLOOD = 200 * 1024 * 1024
@@ -23,7 +23,7 @@ UNREAD_COSTS = 32 * 1024 * 1024
 def entries(person: Person, after: int, last: int) -> list[dict[str, Any]]:
     """What a follower from `after` on is sent, up to the entry `last`."""
     found: list[dict[str, Any]] = []
-    with following(person, f"live?after={after}") as follower:
+    with open_websocket(person, f"live?after={after}") as follower:
         while not found or found[-1]["seq"] < last:
             found += json.loads(follower.recv(timeout=BOUND))["entries"]
     return found
@@ -84,7 +84,7 @@ def deaf(person: Person, path: str) -> Generator[None]:
 
 async def test_a_place_that_cannot_be_is_refused(shared_home: Home, shared_person: Person) -> None:
     def ask() -> None:
-        with following(shared_person, f"live?after={1 << 70}") as follower:
+        with open_websocket(shared_person, f"live?after={1 << 70}") as follower:
             follower.recv(timeout=BOUND)
 
     with pytest.raises((ConnectionClosed, InvalidStatus)):

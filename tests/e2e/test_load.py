@@ -9,7 +9,7 @@ import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,9 @@ import anyio
 import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.e2e.agent import Agent, Told, agent
-from tests.e2e.home import Home, eventually, living, processes, until
-from tests.e2e.ledger import Ledger
-from tests.e2e.person import Person, person_of
+from tests.support.daemon_home import Home, eventually, find_processes, running_daemon, until
+from tests.support.mcp_client import Agent, ToolReply, agent
+from tests.support.person_client import Person, person_of
 
 from handrail.store.integrity import verify
 
@@ -68,7 +67,7 @@ class Load:
         self.acknowledged += 1
         return told.status != "interrupted"
 
-    async def _use(self, client: Agent, name: str, work: int) -> Told:
+    async def _use(self, client: Agent, name: str, work: int) -> ToolReply:
         match work % 4:
             case 0:
                 return await client.use("execute_command", command=f"echo {name} | tee -a ran")
@@ -105,14 +104,14 @@ class Load:
         return not (await self.person.get("state"))["calls"]
 
 
-def brief(told: Told) -> dict[str, Any]:
+def brief(told: ToolReply) -> dict[str, Any]:
     return {"call": told.data.get("call_id"), "status": told.status}
 
 
 @pytest.fixture
 def load(tmp_path: Path) -> Generator[Load]:
     config = 'default_policy = "allow"\n[command]\nstop_grace = 0.1\n'
-    with living(config) as home:
+    with running_daemon(config) as home:
         load = Load(home, person_of(home), tmp_path)
         (load.workspace / "notes.txt").write_text("line one\n")
         yield load
@@ -171,7 +170,7 @@ async def kill_early(load: Load, chance: random.Random) -> None:
 
 def starting(home: Home) -> list[int]:
     """Processes that are, or are about to be, the daemon of this home."""
-    return [pid for pid in processes("handrail\0up\0--foreground") if is_of(home, pid)]
+    return [pid for pid in find_processes("handrail\0up\0--foreground") if is_of(home, pid)]
 
 
 def is_of(home: Home, pid: int) -> bool:
@@ -223,3 +222,21 @@ def assert_effects_are_what_was_told(load: Load, told: list[Any], recorded: set[
         line["name"] for line in told if line["status"] == "interrupted" and line["call"] not in recorded
     }
     assert unknown & (ran.keys() | written) == set(), "nothing is done without a record"
+
+
+class Ledger:
+    """A file of its own for each client; every line is on disk before the next thing is asked."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def note(self, **facts: Any) -> None:
+        os.write(self._descriptor, json.dumps(facts).encode() + b"\n")
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        yield from (json.loads(line) for line in self._path.read_text().splitlines())

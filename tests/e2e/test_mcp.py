@@ -7,9 +7,9 @@ import anyio
 import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.e2e.agent import Generation, Transport, agent
-from tests.e2e.home import BOUND, Home, names, processes, until
-from tests.e2e.person import Person
+from tests.support.daemon_home import BOUND, Home, find_processes, list_names, until
+from tests.support.mcp_client import Generation, Transport, agent
+from tests.support.person_client import Person
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("no_such_tool", {}, "no tool"),
@@ -72,7 +72,7 @@ async def test_a_clients_cancel_ends_the_call_and_its_whole_tree(
     ) as client:
         asked = client.ask("execute_command", command="echo seen; setsid sleep 61.4711 & sleep 61.4711")
         call = await shared_person.allow("61.4711")
-        await until(lambda: len(processes("sleep\x0061.4711")) == 2)
+        await until(lambda: len(find_processes("sleep\x0061.4711")) == 2)
         await shared_person.has_printed(call)
         asked.scope.cancel()
         settled = await shared_person.settled(call)
@@ -82,7 +82,7 @@ async def test_a_clients_cancel_ends_the_call_and_its_whole_tree(
     assert settled["message"] == "Cancelled by the client"
     assert settled["result"]["data"]["output"] == "seen\n"
     assert still.status == "done", "the line goes on"
-    await until(lambda: not processes("61.4711"))
+    await until(lambda: not find_processes("61.4711"))
 
 
 @transports
@@ -95,7 +95,7 @@ async def test_a_client_that_goes_away_takes_the_calls_it_waits_for_with_it(
     ) as client:
         client.ask("execute_command", command="sleep 61.5822", wait_seconds=50)
         call = await shared_person.allow("61.5822")
-        await until(lambda: len(processes("61.5822")) > 0)
+        await until(lambda: len(find_processes("61.5822")) > 0)
         client.ask("write_file", path="never.txt", content="no\n")
         question = await shared_person.question("never.txt")
     ran, waited = await shared_person.settled(call), await shared_person.settled(question["call_id"])
@@ -103,8 +103,8 @@ async def test_a_client_that_goes_away_takes_the_calls_it_waits_for_with_it(
     assert (ran["status"], ran["by"]) == ("cancelled", "client")
     assert (waited["status"], waited["by"]) == ("cancelled", "client")
     assert (await shared_person.get(f"approvals/{question['id']}"))["status"] == "withdrawn"
-    await until(lambda: not processes("61.5822"))
-    assert names(workspace) == []
+    await until(lambda: not find_processes("61.5822"))
+    assert list_names(workspace) == []
 
 
 async def test_a_door_that_is_killed_takes_the_calls_it_waits_for_with_it(
@@ -113,8 +113,8 @@ async def test_a_door_that_is_killed_takes_the_calls_it_waits_for_with_it(
     async with agent(shared_home, workspace, shared_person) as client:
         asked = client.ask("execute_command", command="sleep 61.6933", wait_seconds=50)
         call = await shared_person.allow("61.6933")
-        await until(lambda: len(processes("61.6933")) > 0)
-        (door,) = processes(f"--workspace\0{workspace}")
+        await until(lambda: len(find_processes("61.6933")) > 0)
+        (door,) = find_processes(f"--workspace\0{workspace}")
         shared_home.signal(door, 9)
         settled = await shared_person.settled(call)
         with anyio.fail_after(BOUND):
@@ -122,7 +122,7 @@ async def test_a_door_that_is_killed_takes_the_calls_it_waits_for_with_it(
 
     assert (settled["status"], settled["by"]) == ("cancelled", "client")
     assert isinstance(asked.came, MCPError)
-    await until(lambda: not processes("61.6933"))
+    await until(lambda: not find_processes("61.6933"))
 
 
 async def test_a_closed_http_stream_ends_the_call_that_was_waited_for_on_it(
@@ -143,11 +143,11 @@ async def test_a_closed_http_stream_ends_the_call_that_was_waited_for_on_it(
         async with http.stream("POST", credential["url"], json=request(2, "tools/call", use)) as stream:
             assert stream.status_code == 200
             call = await shared_person.allow("61.7044")
-            await until(lambda: len(processes("61.7044")) > 0)
+            await until(lambda: len(find_processes("61.7044")) > 0)
     settled = await shared_person.settled(call)
 
     assert (settled["status"], settled["by"]) == ("cancelled", "client")
-    await until(lambda: not processes("61.7044"))
+    await until(lambda: not find_processes("61.7044"))
 
 
 async def test_a_call_that_was_handed_back_goes_on_when_its_client_leaves(

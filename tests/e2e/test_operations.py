@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.scripted import TELLING, command
-from tests.e2e.conversing import Conversation, agents, begun, text_of, told
-from tests.e2e.home import Home, eventually, living
-from tests.e2e.person import Json, Person, person_of, reader
+from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.person_client import Json, Person, person_of, reader
+from tests.support.scripted_agent import ACTIVITY_CAPABILITIES, command
+from tests.support.thread_client import Conversation, agents_config, open_thread, reported_json, text_of
 
 from handrail.config import PROVIDER_VARIABLES
 
@@ -26,8 +26,8 @@ CALL = {"begin": "a2", "in": "a1", "sort": "call", "title": "Run pytest"}
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """A daemon whose own agent is a scripted one, which keeps its sessions."""
     shelf = tmp_path_factory.mktemp("shelf")
-    own = command(sessions=str(shelf), capabilities=TELLING)
-    with living(agents(handrail=own, scripted=command())) as home:
+    own = command(sessions=str(shelf), capabilities=ACTIVITY_CAPABILITIES)
+    with running_daemon(agents_config(handrail=own, scripted=command())) as home:
         yield home
 
 
@@ -37,7 +37,7 @@ def person(home: Home) -> Person:
 
 
 async def conversation(person: Person, agent: str = "handrail") -> Conversation:
-    return await begun(person, agent=agent)
+    return await open_thread(person, agent=agent)
 
 
 async def doing(person: Person, operation: str, id: str) -> Json:
@@ -133,22 +133,24 @@ async def test_who_only_watches_reads_no_titles_and_cancels_nothing(home: Home, 
 
 async def test_keys_reach_our_own_agent_on_that_thread_alone(person: Person) -> None:
     thread, other = await conversation(person), await conversation(person)
-    assert told(await thread.act({"tell_env": [KEY]}, env={KEY: "sk-one"})) == {KEY: "sk-one"}
-    assert told(await thread.act({"tell_env": [KEY]})) == {KEY: "sk-one"}, "they stay, unsaid, for the thread"
-    assert told(await other.act({"tell_env": [KEY]})) == {KEY: None}
+    assert reported_json(await thread.act({"tell_env": [KEY]}, env={KEY: "sk-one"})) == {KEY: "sk-one"}
+    assert reported_json(await thread.act({"tell_env": [KEY]})) == {KEY: "sk-one"}, (
+        "they stay, unsaid, for the thread"
+    )
+    assert reported_json(await other.act({"tell_env": [KEY]})) == {KEY: None}
     guest = await conversation(person, "scripted")
-    assert told(await guest.act({"tell_env": [KEY]})) == {KEY: None}
-    assert told(await thread.act({"tell_env": [KEY]}, agent="scripted")) == {KEY: None}
+    assert reported_json(await guest.act({"tell_env": [KEY]})) == {KEY: None}
+    assert reported_json(await thread.act({"tell_env": [KEY]}, agent="scripted")) == {KEY: None}
 
 
 async def test_other_keys_start_the_agent_anew_and_it_takes_the_conversation_up(person: Person) -> None:
     thread = await conversation(person)
-    first = told(await thread.act({"tell_pid": True}, env={KEY: "sk-one"}))
-    assert told(await thread.act({"tell_pid": True}, env={KEY: "sk-one"})) == first, (
+    first = reported_json(await thread.act({"tell_pid": True}, env={KEY: "sk-one"}))
+    assert reported_json(await thread.act({"tell_pid": True}, env={KEY: "sk-one"})) == first, (
         "the same keys, the same program"
     )
     asked = await thread.act({"tell_env": [KEY, "OPENAI_API_KEY"]}, env={"OPENAI_API_KEY": "sk-two"})
-    assert told(asked) == {KEY: None, "OPENAI_API_KEY": "sk-two"}
+    assert reported_json(asked) == {KEY: None, "OPENAI_API_KEY": "sk-two"}
     assert [part["text"] for part in asked["parts"] if part["kind"] == "note"] == [
         "handrail resumed its own record."
     ]
@@ -185,19 +187,19 @@ async def test_what_is_no_key_for_our_agent_is_refused_and_not_repeated(
 
 async def test_keys_do_not_outlive_the_daemon_nor_the_thread() -> None:
     value = f"sk-{os.urandom(16).hex()}"
-    with living(agents(handrail=command())) as home:
+    with running_daemon(agents_config(handrail=command())) as home:
         person = person_of(home)
         thread = await conversation(person)
         expected = {KEY: hashlib.sha256(value.encode()).hexdigest()}
-        assert told(await thread.act({"hash_env": [KEY]}, env={KEY: value})) == expected
-        pid = told(await thread.act({"tell_pid": True}))
+        assert reported_json(await thread.act({"hash_env": [KEY]}, env={KEY: value})) == expected
+        pid = reported_json(await thread.act({"tell_pid": True}))
         assert (await person.ask("DELETE", thread.path)).status_code == 204
         assert not lives(pid)
         again = await conversation(person)
-        assert told(await again.act({"hash_env": [KEY]}, env={KEY: value})) == expected
+        assert reported_json(await again.act({"hash_env": [KEY]}, env={KEY: value})) == expected
         home.kill()
         home.up()
-        assert told(await again.act({"hash_env": [KEY]})) == {KEY: None}
+        assert reported_json(await again.act({"hash_env": [KEY]})) == {KEY: None}
         assert [path for path in home.places.data.rglob("*") if holds(path, value.encode())] == []
 
 

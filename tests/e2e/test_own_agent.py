@@ -15,11 +15,11 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.e2e.conversing import parts_of, text_of
-from tests.e2e.home import BOUND, Home, eventually, living
-from tests.e2e.person import Json, Person, person_of
-from tests.model.script import Turn, script
-from tests.model.server import ModelServer, model_server
+from tests.support.daemon_home import BOUND, Home, eventually, running_daemon
+from tests.support.model_server.script import Turn, script
+from tests.support.model_server.server import ModelServer, model_server
+from tests.support.person_client import Json, Person, person_of
+from tests.support.thread_client import parts_of, text_of
 
 from handrail.config import PROVIDER_VARIABLES
 
@@ -47,7 +47,7 @@ def without_keys(config: str = "") -> Generator[Home]:
     with pytest.MonkeyPatch.context() as patched:
         for name in (*PROVIDER_VARIABLES, "DBUS_SESSION_BUS_ADDRESS"):
             patched.delenv(name, raising=False)
-        with living(config) as home:
+        with running_daemon(config) as home:
             yield home
 
 

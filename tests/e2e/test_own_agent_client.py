@@ -13,12 +13,12 @@ import anyio
 import pytest
 from acp.exceptions import RequestError
 from tests.e2e.conftest import SMALL_GRACE
-from tests.e2e.home import Home, living, until
-from tests.e2e.own_agent import kin
-from tests.e2e.person import Person, person_of
-from tests.model.script import Turn, script
-from tests.model.server import ModelServer, model_server
-from tests.own_agent.hosting import Host, hosted
+from tests.support import processes
+from tests.support.acp_client import HostedAgent, hosted_agent
+from tests.support.daemon_home import Home, running_daemon, until
+from tests.support.model_server.script import Turn, script
+from tests.support.model_server.server import ModelServer, model_server
+from tests.support.person_client import Person, person_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 
@@ -30,7 +30,7 @@ WRITING = Turn("I write it.", "write_file", {"path": "notes.txt", "content": "ne
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    with living(SMALL_GRACE) as home:
+    with running_daemon(SMALL_GRACE) as home:
         yield home
 
 
@@ -47,38 +47,40 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-async def host(home: Home, person: Person, model: ModelServer, workspace: Path) -> AsyncGenerator[Host]:
+async def host(
+    home: Home, person: Person, model: ModelServer, workspace: Path
+) -> AsyncGenerator[HostedAgent]:
     """A program; nothing that it started is left when it has ended."""
-    began = kin.now()
-    async with hosted(home.places.state, workspace, way(model)) as host:
+    began = processes.boot_ticks()
+    async with hosted_agent(home.places.state, workspace, way(model)) as host:
         yield host
-    await until(lambda: not kin.since(began, frozenset(), (workspace,)))
+    await until(lambda: not processes.started_since(began, frozenset(), (workspace,)))
 
 
 def way(model: ModelServer) -> dict[str, str]:
     return {"ANTHROPIC_API_KEY": "sk-for-nothing", "ANTHROPIC_BASE_URL": model.url}
 
 
-async def goes_on(host: Host, session: str) -> None:
+async def goes_on(host: HostedAgent, session: str) -> None:
     """The next prompt simply works."""
     assert await prompted(host, session, Turn("Still here."), prompt="And now?") == "end_turn"
     assert host.client.said().endswith("Still here.")
 
 
-async def prompted(host: Host, session: str, *turns: Turn, prompt: str) -> str | int:
+async def prompted(host: HostedAgent, session: str, *turns: Turn, prompt: str) -> str | int:
     """To its end."""
     with anyio.fail_after(SLOW):
         return await begun(host, session, *turns, prompt=prompt)
 
 
 def begun(
-    host: Host, session: str, *turns: Turn, prompt: str = "Please."
+    host: HostedAgent, session: str, *turns: Turn, prompt: str = "Please."
 ) -> anyio.TaskHandle[str | int, Any]:
     """A prompt on its way; what comes of it is its stop reason, or the code of its error; 0 where nobody answers."""
     return host.group.start_soon(_ended, host, session, script(*turns, prompt=prompt))
 
 
-async def _ended(host: Host, session: str, text: str) -> str | int:
+async def _ended(host: HostedAgent, session: str, text: str) -> str | int:
     params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
     try:
         return (await host.agent._conn.send_request("session/prompt", params))["stopReason"]
@@ -88,14 +90,14 @@ async def _ended(host: Host, session: str, text: str) -> str | int:
         return 0
 
 
-async def under_way(host: Host) -> None:
+async def under_way(host: HostedAgent) -> None:
     """The agent has begun its first call."""
     with anyio.fail_after(SLOW):
         await host.client.until(lambda: host.client.of("tool_call"))
 
 
 async def test_a_cancel_while_a_command_runs_stops_it_and_the_next_prompt_works(
-    host: Host, person: Person, model: ModelServer, workspace: Path
+    host: HostedAgent, person: Person, model: ModelServer, workspace: Path
 ) -> None:
     session = await host.new()
     asked = begun(host, session, SLEEPING, Turn("Never."))
@@ -115,7 +117,7 @@ async def test_a_cancel_while_a_command_runs_stops_it_and_the_next_prompt_works(
 
 @pytest.mark.parametrize("how", ["session/cancel", "$/cancel_request"])
 async def test_a_cancel_while_a_person_is_asked_takes_the_question_back(
-    host: Host, person: Person, workspace: Path, how: str
+    host: HostedAgent, person: Person, workspace: Path, how: str
 ) -> None:
     session = await host.new()
     asked = begun(host, session, WRITING, Turn("Never."))
@@ -137,7 +139,7 @@ async def test_a_cancel_while_a_person_is_asked_takes_the_question_back(
 
 @pytest.mark.parametrize("way_back", ["load", "resume"])
 async def test_what_a_killed_program_was_at_is_stopped_and_its_conversation_is_taken_up_by_another(
-    home: Home, host: Host, person: Person, model: ModelServer, workspace: Path, way_back: str
+    home: Home, host: HostedAgent, person: Person, model: ModelServer, workspace: Path, way_back: str
 ) -> None:
     session = await host.new()
     assert await prompted(host, session, Turn("First."), prompt="Begin.") == "end_turn"
@@ -151,7 +153,7 @@ async def test_what_a_killed_program_was_at_is_stopped_and_its_conversation_is_t
         assert await lost == 0
     assert (await person.stopped(call))["status"] == "cancelled"
 
-    async with hosted(home.places.state, workspace, way(model)) as other:
+    async with hosted_agent(home.places.state, workspace, way(model)) as other:
         opened = other.agent.load_session if way_back == "load" else other.agent.resume_session
         with anyio.fail_after(SLOW):
             await opened(session_id=session, cwd=str(workspace), mcp_servers=[])
@@ -169,7 +171,7 @@ async def test_what_a_killed_program_was_at_is_stopped_and_its_conversation_is_t
 
 
 async def test_two_sessions_of_one_program_have_each_their_folder_and_their_operation(
-    host: Host, person: Person, model: ModelServer, workspace: Path
+    host: HostedAgent, person: Person, model: ModelServer, workspace: Path
 ) -> None:
     beside = workspace / "beside"
     beside.mkdir()
@@ -199,7 +201,7 @@ async def test_two_sessions_of_one_program_have_each_their_folder_and_their_oper
 
 
 async def test_a_session_that_is_loaded_again_while_it_works_ends_its_work_first(
-    host: Host, person: Person, workspace: Path
+    host: HostedAgent, person: Person, workspace: Path
 ) -> None:
     session = await host.new()
     lost = begun(host, session, SLEEPING, Turn("Never."))
@@ -215,7 +217,7 @@ async def test_a_session_that_is_loaded_again_while_it_works_ends_its_work_first
     await goes_on(host, session)
 
 
-async def cancel_request(host: Host) -> None:
+async def cancel_request(host: HostedAgent) -> None:
     """Of the prompt, which is the last request that was made."""
     number = host.agent._conn._next_request_id - 1
     await host.agent._conn.send_notification("$/cancel_request", {"requestId": number})

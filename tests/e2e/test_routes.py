@@ -4,9 +4,9 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
-from tests.e2e.agent import agent
-from tests.e2e.home import Home, eventually
-from tests.e2e.person import Person
+from tests.support.daemon_home import Home, eventually
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person
 
 
 async def test_calls_are_filtered_and_paged(

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.agent import agent
-from tests.e2e.home import Home
-from tests.e2e.person import Json, Person
+from tests.support.daemon_home import Home
+from tests.support.mcp_client import agent
+from tests.support.person_client import Json, Person
 
 
 async def rules_made(person: Person, workspace: Path) -> list[Json]:

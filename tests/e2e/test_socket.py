@@ -12,8 +12,8 @@ from typing import Any
 
 import anyio.from_thread
 import anyio.to_thread
-from tests.e2e.home import BOUND, Home
-from tests.e2e.person import Person
+from tests.support.daemon_home import BOUND, Home
+from tests.support.person_client import Person
 
 from handrail.door.connect import connect, say_hello
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.e2e.agent import agent
-from tests.e2e.attached import opened
-from tests.e2e.home import BOUND, Home, eventually, until
-from tests.e2e.person import Json, Person, reader
+from tests.support.daemon_home import BOUND, Home, eventually, until
+from tests.support.mcp_client import agent
+from tests.support.person_client import Json, Person, reader
+from tests.support.terminal_socket import open_terminal
 
 BIG = 12_000_000
 FORTY_MB = 40 * 1024 * 1024
@@ -104,7 +104,7 @@ async def test_where_a_shell_is_now_is_followed(shared_person: Person, workspace
 
 async def test_a_shell_with_a_window_of_its_own_gets_exactly_its_environment(shared_person: Person) -> None:
     given = {"PATH": "/usr/bin", "MARK": "1"}
-    terminal = await opened(shared_person, "env", of="shell", keep=True, env=given)
+    terminal = await open_terminal(shared_person, "env", of="shell", keep=True, env=given)
     await ended(shared_person, terminal)
     variables = set((await text_of(shared_person, terminal)).split())
     assert variables == {"PATH=/usr/bin", "MARK=1", "PWD=/", f"HANDRAIL_TERMINAL={terminal}"}
@@ -112,8 +112,8 @@ async def test_a_shell_with_a_window_of_its_own_gets_exactly_its_environment(sha
 
 async def test_a_shell_whose_window_never_comes_is_ended(shared_person: Person) -> None:
     env = {"PATH": os.environ["PATH"]}
-    terminal = await opened(shared_person, "sleep", "1000", of="shell", env=env)
-    kept = await opened(shared_person, "sleep", "1000", of="shell", env=env, keep=True)
+    terminal = await open_terminal(shared_person, "sleep", "1000", of="shell", env=env)
+    kept = await open_terminal(shared_person, "sleep", "1000", of="shell", env=env, keep=True)
     assert (await ended(shared_person, terminal))["signal"] is not None
     assert (await look(shared_person, kept))["running"] is True
     await close(shared_person, kept)
@@ -122,7 +122,7 @@ async def test_a_shell_whose_window_never_comes_is_ended(shared_person: Person) 
 async def test_a_terminal_of_the_page_gets_of_the_environment_what_is_harmless(
     shared_home: Home, shared_person: Person
 ) -> None:
-    terminal = await opened(shared_person, "env", env={"EXTRA": "given"})
+    terminal = await open_terminal(shared_person, "env", env={"EXTRA": "given"})
     await ended(shared_person, terminal)
     lines = (await text_of(shared_person, terminal)).splitlines()
     given = {name: value for name, _, value in (line.partition("=") for line in lines)}
@@ -158,7 +158,7 @@ async def test_a_terminal_that_cannot_be_gets_a_sentence(
 
 
 async def test_keys_are_typed_by_name_and_what_is_no_key_is_said(shared_person: Person) -> None:
-    terminal = await opened(shared_person, "cat", "-v")
+    terminal = await open_terminal(shared_person, "cat", "-v")
     path = f"terminals/{terminal}/input"
     await shared_person.post(path, {"text": "ab", "newline": False, "keys": ["backspace", "c", "enter"]})
     await prints(shared_person, terminal, "ac\nac")
@@ -171,7 +171,7 @@ async def test_keys_are_typed_by_name_and_what_is_no_key_is_said(shared_person: 
 
 
 async def test_what_is_typed_stands_in_the_history_with_who_typed_it(shared_person: Person) -> None:
-    terminal = await opened(shared_person, "cat")
+    terminal = await open_terminal(shared_person, "cat")
     await shared_person.post(f"terminals/{terminal}/input", {"text": "remember me"})
 
     async def remembered() -> list[Json] | None:
@@ -185,7 +185,7 @@ async def test_what_is_typed_stands_in_the_history_with_who_typed_it(shared_pers
 
 async def test_output_is_read_by_cursor_by_lines_as_text_raw_and_screen(shared_person: Person) -> None:
     script = r"printf '\033]0;a title\007\033[31mred\033[0m\n10%%\r20%%\r30%%\n'; seq 1 5"
-    terminal = await opened(shared_person, "sh", "-c", script, cols=40, rows=10)
+    terminal = await open_terminal(shared_person, "sh", "-c", script, cols=40, rows=10)
     await ended(shared_person, terminal)
     path = f"terminals/{terminal}/output"
     whole = await shared_person.get(path)
@@ -201,7 +201,7 @@ async def test_output_is_read_by_cursor_by_lines_as_text_raw_and_screen(shared_p
 
 
 async def test_a_search_finds_lines_with_what_stands_around_them(shared_person: Person) -> None:
-    terminal = await opened(shared_person, "seq", "1", "3000")
+    terminal = await open_terminal(shared_person, "seq", "1", "3000")
     await ended(shared_person, terminal)
     path = f"terminals/{terminal}/search"
     found = await shared_person.get(path, pattern="^17$", context=1)
@@ -221,7 +221,7 @@ async def test_a_search_finds_lines_with_what_stands_around_them(shared_person: 
 
 async def test_a_large_output_is_downloaded_whole_under_a_harmless_name(shared_person: Person) -> None:
     name = 'a"; filename="evil.html\r\nX-Evil: 1 \u202e/../..'
-    terminal = await opened(shared_person, "head", "-c", str(BIG), "/dev/zero", name=name)
+    terminal = await open_terminal(shared_person, "head", "-c", str(BIG), "/dev/zero", name=name)
     await ended(shared_person, terminal)
     before = (await shared_person.get("health"))["daemon"]["rss_bytes"]
     response, digest = await download(shared_person, terminal, mode="raw")
@@ -248,7 +248,7 @@ async def download(person: Person, terminal: str, **query: Any) -> tuple[httpx.R
 
 async def test_a_download_as_text_has_every_line_once_wherever_it_was_cut(shared_person: Person) -> None:
     script = r"""awk 'BEGIN { for (n = 0; n < 90000; n++) printf "\033[1mé%d\033[0m\n", n }'"""
-    terminal = await opened(shared_person, "sh", "-c", script)
+    terminal = await open_terminal(shared_person, "sh", "-c", script)
     await ended(shared_person, terminal)
     response, digest = await download(shared_person, terminal)
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
@@ -257,14 +257,14 @@ async def test_a_download_as_text_has_every_line_once_wherever_it_was_cut(shared
 
 
 async def test_a_screen_is_downloaded_as_its_rows(shared_person: Person) -> None:
-    terminal = await opened(shared_person, "printf", "one\\ntwo\\n", cols=20, rows=4)
+    terminal = await open_terminal(shared_person, "printf", "one\\ntwo\\n", cols=20, rows=4)
     await ended(shared_person, terminal)
     _, digest = await download(shared_person, terminal, mode="screen")
     assert digest == hashlib.sha256(b"one\ntwo\n\n\n").hexdigest()
 
 
 async def test_closing_says_what_was_stopped_and_who_closed_it(shared_person: Person) -> None:
-    terminal = await opened(shared_person, "sh", "-c", "sleep 1001 & echo up; sleep 1002; true")
+    terminal = await open_terminal(shared_person, "sh", "-c", "sleep 1001 & echo up; sleep 1002; true")
     await prints(shared_person, terminal, "up")
     closed = await close(shared_person, terminal)
     assert (closed["running"], closed["left"]) == (False, [])
@@ -282,7 +282,7 @@ async def test_closing_says_what_was_stopped_and_who_closed_it(shared_person: Pe
 async def test_terminals_are_listed_by_kind_and_page_by_page(
     shared_home: Home, shared_person: Person, workspace: Path
 ) -> None:
-    mine = [await opened(shared_person, "true") for _ in range(3)]
+    mine = [await open_terminal(shared_person, "true") for _ in range(3)]
     listed = await shared_person.get("terminals", of="tracked", limit=2)
     rest = await shared_person.get("terminals", of="tracked", limit=1000, before=listed[-1]["seq"])
     assert [one["id"] for one in (*listed, *rest)][:3] == list(reversed(mine))
@@ -297,7 +297,7 @@ async def test_terminals_are_listed_by_kind_and_page_by_page(
 
 
 async def test_a_terminal_is_taken_over_and_released_and_the_record_says_so(shared_person: Person) -> None:
-    terminal = await opened(shared_person, "cat")
+    terminal = await open_terminal(shared_person, "cat")
     path = f"terminals/{terminal}"
     for _ in range(2):
         taken = await shared_person.post(f"{path}/take")
@@ -315,7 +315,7 @@ async def test_a_terminal_is_taken_over_and_released_and_the_record_says_so(shar
 async def test_who_only_watches_gets_the_list_and_nothing_that_a_terminal_shows(
     shared_home: Home, shared_person: Person, workspace: Path
 ) -> None:
-    terminal, marker = await opened(shared_person, "bash", **bare(workspace)), "words-only-for-people"
+    terminal, marker = await open_terminal(shared_person, "bash", **bare(workspace)), "words-only-for-people"
     await shared_person.post(f"terminals/{terminal}/input", {"text": f"echo {marker}"})
 
     async def remembered() -> bool:

@@ -12,10 +12,9 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.e2e.agent import Agent, Told, agent
-from tests.e2e.allowing import allowing
-from tests.e2e.home import BOUND, Home, eventually, living, processes, until
-from tests.e2e.person import Person, person_of
+from tests.support.daemon_home import BOUND, Home, eventually, find_processes, running_daemon, until
+from tests.support.mcp_client import Agent, ToolReply, agent
+from tests.support.person_client import Person, allow_everything, person_of
 
 SMALL_GRACE = "[command]\nstop_grace = 0.3\n"
 SHELLS = ["bash", "zsh", "fish"]
@@ -24,7 +23,7 @@ NUMBERED = "i=0; while [ $i -lt {count} ]; do i=$((i+1)); echo number $i; done; 
 
 @pytest.fixture(scope="module")
 def open_home() -> Iterator[Home]:
-    with living(SMALL_GRACE) as home:
+    with running_daemon(SMALL_GRACE) as home:
         yield home
 
 
@@ -32,7 +31,7 @@ def open_home() -> Iterator[Home]:
 def watcher(open_home: Home) -> Iterator[Person]:
     """Allows whatever is asked: these tests are about terminals, and what is asked about is gate's and safety's."""
     person = person_of(open_home)
-    with allowing(person):
+    with allow_everything(person):
         yield person
 
 
@@ -42,7 +41,7 @@ async def created(client: Agent, **input: Any) -> str:
     return told.data["terminal_id"]
 
 
-async def ran(client: Agent, terminal: str, command: str) -> Told:
+async def ran(client: Agent, terminal: str, command: str) -> ToolReply:
     return await client.use("execute_command", command=command, terminal_id=terminal)
 
 
@@ -100,7 +99,7 @@ async def test_every_condition_wakes_a_wait_and_the_wait_says_which(open_home: H
     async with agent(open_home, workspace) as client:
         terminal = await created(client, shellPath="bash")
 
-        async def wait(until: str, **more: Any) -> Told:
+        async def wait(until: str, **more: Any) -> ToolReply:
             return await client.use("wait_for_terminal", terminalId=terminal, until=until, **more)
 
         async def send(text: str) -> None:
@@ -160,7 +159,7 @@ async def test_mistakes_get_a_sentence_that_says_what_to_do(open_home: Home, wor
         ]
         terminal = await created(client, shellPath="bash")
         await client.use("send_to_terminal", terminalId=terminal, text="sleep 60.5151")
-        await until(lambda: bool(processes("sleep\x0060.5151")))
+        await until(lambda: bool(find_processes("sleep\x0060.5151")))
         busy = await ran(client, terminal, "echo never")
         bad_key = await client.use("send_to_terminal", terminalId=terminal, text="", keys=["ctrl-banana"])
         bad_pattern = await client.use("search_terminal_buffer", terminalId=terminal, pattern="(")
@@ -179,7 +178,7 @@ async def test_mistakes_get_a_sentence_that_says_what_to_do(open_home: Home, wor
     assert bad_pattern.is_error
     assert dead.is_error
     assert "ended" in dead.text
-    await until(lambda: not processes("sleep\x0060.5151"))
+    await until(lambda: not find_processes("sleep\x0060.5151"))
 
 
 @pytest.mark.usefixtures("watcher")

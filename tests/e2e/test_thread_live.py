@@ -11,11 +11,20 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.agents.scripted import CAPABILITIES, command
-from tests.e2e.attached import following, in_thread
-from tests.e2e.conversing import SCRIPTED, Conversation, agents, begun, listening, parts_of, text_of, told
-from tests.e2e.home import Home, living, processes, until
-from tests.e2e.person import Json, Person, person_of
+from tests.support.daemon_home import Home, find_processes, running_daemon, until
+from tests.support.person_client import Json, Person, person_of
+from tests.support.scripted_agent import CAPABILITIES, command
+from tests.support.terminal_socket import open_websocket, run_in_thread
+from tests.support.thread_client import (
+    SCRIPTED,
+    Conversation,
+    agents_config,
+    follow_thread,
+    open_thread,
+    parts_of,
+    reported_json,
+    text_of,
+)
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from handrail.door.connect import HelloRefused, connect, say_hello
@@ -32,14 +41,14 @@ STDIO_ONLY = {**CAPABILITIES, "mcpCapabilities": {"http": False}}
 @pytest.fixture
 def home() -> Iterator[Home]:
     """A daemon with an agent that does as it is told, to be killed at will."""
-    with living(SCRIPTED) as home:
+    with running_daemon(SCRIPTED) as home:
         yield home
 
 
 @pytest.fixture(scope="module")
 def shared_home() -> Iterator[Home]:
     """The same for tests that leave it as it is."""
-    with living(SCRIPTED) as home:
+    with running_daemon(SCRIPTED) as home:
         yield home
 
 
@@ -53,19 +62,19 @@ def is_there(pid: int) -> bool:
 async def test_a_follower_hears_an_answer_grow_and_one_that_comes_back_goes_on_from_there(
     shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(shared_person, workspace)
+    thread = await open_thread(shared_person, workspace)
     prompted = await thread.prompt({"say": "w{n} ", "times": 300, "every": 0.005}, {"say": "end."})
     await thread.heard(prompted["operation"], "w0")
 
     def listen() -> str:
-        with listening(shared_person, thread.id) as first:
+        with follow_thread(shared_person, thread.id) as first:
             first.until("w50 ")
             rev, texts = first.rev, dict(first.texts)
-        with listening(shared_person, thread.id, rev) as then:
+        with follow_thread(shared_person, thread.id, rev) as then:
             then.texts |= texts
             return then.until("w299 end.")
 
-    heard = await in_thread(listen)
+    heard = await run_in_thread(listen)
     whole = text_of(await thread.ended(prompted["operation"]))
     assert whole == "".join(f"w{n} " for n in range(300)) + "end."
     assert whole in heard
@@ -74,25 +83,25 @@ async def test_a_follower_hears_an_answer_grow_and_one_that_comes_back_goes_on_f
 async def test_a_follower_of_the_snapshots_place_gets_the_rest_and_no_more(
     shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(shared_person, workspace)
+    thread = await open_thread(shared_person, workspace)
     prompted = await thread.prompt({"say": "early "}, {"sleep": 0.3}, {"say": "late"}, {"plan": ["x"]})
     await thread.heard(prompted["operation"], "early")
     seen = await thread.look()
 
     def listen() -> str:
-        with listening(shared_person, thread.id, seen["rev"]) as page:
+        with follow_thread(shared_person, thread.id, seen["rev"]) as page:
             for message in seen["said"]:
                 for part in message["parts"]:
                     page.texts[message["id"], part["n"]] = part["text"]
             return page.until("early late")
 
-    assert "early late" in await in_thread(listen)
+    assert "early late" in await run_in_thread(listen)
 
 
 async def test_a_follower_that_never_reads_costs_nothing(shared_person: Person, workspace: Path) -> None:
-    thread = await begun(shared_person, workspace)
+    thread = await open_thread(shared_person, workspace)
     before = (await shared_person.get("health"))["daemon"]["rss_bytes"]
-    with closing(await in_thread(lambda: _deaf(shared_person, f"threads/{thread.id}/live"))):
+    with closing(await run_in_thread(lambda: _deaf(shared_person, f"threads/{thread.id}/live"))):
         answer = await thread.act({"say": "x" * 1000, "times": 10_000})
     cost = (await shared_person.get("health"))["daemon"]["rss_bytes"] - before
     assert len(text_of(answer)) == 10_000_000
@@ -113,10 +122,10 @@ def _deaf(person: Person, path: str) -> socket.socket:
 async def test_there_is_nothing_to_follow_where_there_is_no_thread(
     shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(shared_person, workspace)
+    thread = await open_thread(shared_person, workspace)
 
     def codes(path: str, then: Callable[[], None] = lambda: None) -> int | None:
-        with following(shared_person, path) as follower:
+        with open_websocket(shared_person, path) as follower:
             then()
             try:
                 while True:
@@ -128,21 +137,21 @@ async def test_there_is_nothing_to_follow_where_there_is_no_thread(
         url = f"{shared_person.home.url}/api/threads/{thread.id}"
         httpx.delete(url, headers=shared_person.headers, timeout=20).raise_for_status()
 
-    assert await in_thread(lambda: codes("threads/h0/live")) == 4404
-    assert await in_thread(lambda: codes(f"threads/{thread.id}/live", delete)) == 4404
+    assert await run_in_thread(lambda: codes("threads/h0/live")) == 4404
+    assert await run_in_thread(lambda: codes(f"threads/{thread.id}/live", delete)) == 4404
 
 
 async def test_whoever_only_watches_hears_nothing_of_what_is_said(
     shared_home: Home, shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(shared_person, workspace, title="Private words")
+    thread = await open_thread(shared_person, workspace, title="Private words")
 
     def listen() -> None:
         with closing(connect(shared_home.places, start=False)) as sock:
             watcher = Person(shared_home, say_hello(sock, "read")["bearer"])
             with (
                 pytest.raises((ConnectionClosed, InvalidStatus)),
-                following(watcher, f"threads/{thread.id}/live") as follower,
+                open_websocket(watcher, f"threads/{thread.id}/live") as follower,
             ):
                 follower.recv(timeout=20)
             for path in ("threads", f"threads/{thread.id}", "search?q=words", "images/" + "0" * 64):
@@ -152,7 +161,7 @@ async def test_whoever_only_watches_hears_nothing_of_what_is_said(
             assert got.status_code == 200
             assert "Private words" not in got.text
 
-    await in_thread(listen)
+    await run_in_thread(listen)
 
 
 # Killed in the middle of an answer
@@ -162,7 +171,7 @@ async def test_a_kill_costs_no_more_than_the_last_moment_of_an_answer(
     home: Home, person: Person, workspace: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "tokens"
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     prompted = await thread.prompt({"say": "w{n} ", "times": 100_000, "every": 0.005, "log": str(log)})
     await thread.heard(prompted["operation"], "w200 ")
 
@@ -182,7 +191,7 @@ async def test_a_kill_costs_no_more_than_the_last_moment_of_an_answer(
     assert answer["stop"] == "interrupted"
     seen = await thread.look()
     assert (seen["operation"], seen["stop"]) == (None, "interrupted")
-    await until(lambda: processes(str(tmp_path)) == [])
+    await until(lambda: find_processes(str(tmp_path)) == [])
 
     again = await thread.act({"say": "and on"})
     assert (text_of(again), again["stop"]) == ("and on", "end_turn")
@@ -192,8 +201,8 @@ async def test_a_kill_costs_no_more_than_the_last_moment_of_an_answer(
 async def test_a_restart_ends_the_agents_cleanly_and_the_thread_goes_on(
     home: Home, person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
-    pid = told(await thread.act({"tell_pid": True}))
+    thread = await open_thread(person, workspace)
+    pid = reported_json(await thread.act({"tell_pid": True}))
     prompted = await thread.prompt({"say": "begun"}, {"hang": True})
     await thread.heard(prompted["operation"], "begun")
 
@@ -207,15 +216,15 @@ async def test_a_restart_ends_the_agents_cleanly_and_the_thread_goes_on(
 
 
 async def test_a_daemon_that_ends_takes_even_an_agent_along_that_heeds_nothing(workspace: Path) -> None:
-    with living(agents(scripted=command(ignores_eof=True))) as home:
-        thread = await begun(person_of(home), workspace)
+    with running_daemon(agents_config(scripted=command(ignores_eof=True))) as home:
+        thread = await open_thread(person_of(home), workspace)
         prompted = await thread.prompt(
             {"spawn": "x", "setsid": True, "ignores_term": True},
             {"tell": "x"},
             {"ignore_cancel": True},
             {"hang": True},
         )
-        child = told(await thread.heard(prompted["operation"], "pid"))["pid"]
+        child = reported_json(await thread.heard(prompted["operation"], "pid"))["pid"]
         assert is_there(child)
 
         took = home.signal(home.pid, signal.SIGTERM)
@@ -240,14 +249,14 @@ def transport(request: pytest.FixtureRequest) -> str:
 def lender(transport: str) -> Iterator[Person]:
     """At a daemon whose agent can reach our tools by this transport alone."""
     capabilities = CAPABILITIES if transport == "http" else STDIO_ONLY
-    with living(agents(scripted=command(capabilities=capabilities))) as home:
+    with running_daemon(agents_config(scripted=command(capabilities=capabilities))) as home:
         yield person_of(home)
 
 
 async def test_an_agents_calls_belong_to_its_thread_and_prompt_and_are_asked_about(
     lender: Person, transport: str, workspace: Path
 ) -> None:
-    thread = await begun(lender, workspace)
+    thread = await open_thread(lender, workspace)
     prompted = await thread.prompt(
         {"mcp": "write_file", "arguments": {"path": "made.txt", "content": "by an agent\n"}, "as": "m"},
         {"tell": "m"},
@@ -270,7 +279,7 @@ async def test_an_agents_calls_belong_to_its_thread_and_prompt_and_are_asked_abo
 async def test_a_call_that_waits_is_withdrawn_when_its_prompt_is_cancelled(
     lender: Person, workspace: Path
 ) -> None:
-    thread = await begun(lender, workspace)
+    thread = await open_thread(lender, workspace)
     prompted = await thread.prompt(
         {"mcp": "write_file", "arguments": {"path": "never.txt", "content": "x"}, "as": "m"}
     )
@@ -288,12 +297,12 @@ async def test_what_was_lent_is_good_for_calls_alone_and_dies_with_the_daemon(
     workspace: Path,
 ) -> None:
     """Over stdio; tests/safety has the same over HTTP."""
-    with living(agents(scripted=command(capabilities=STDIO_ONLY))) as home:
+    with running_daemon(agents_config(scripted=command(capabilities=STDIO_ONLY))) as home:
         person = person_of(home)
-        thread = await begun(person, workspace)
-        (server,) = told(await thread.act({"tell_session": True}))["mcpServers"]
+        thread = await open_thread(person, workspace)
+        (server,) = reported_json(await thread.act({"tell_session": True}))["mcpServers"]
         bearer = _bearer(server)
-        over_http = await in_thread(lambda: _lists_tools(home.url, bearer))
+        over_http = await run_in_thread(lambda: _lists_tools(home.url, bearer))
         assert over_http == 200
         agent = Person(home, bearer)
         for path in ("state", "threads", f"threads/{thread.id}", "approvals", "events"):
@@ -301,16 +310,16 @@ async def test_what_was_lent_is_good_for_calls_alone_and_dies_with_the_daemon(
         assert await person.get("credentials") == []
 
         assert (await person.ask("DELETE", thread.path)).status_code == 204
-        assert await in_thread(lambda: _lists_tools(home.url, bearer)) == 401
+        assert await run_in_thread(lambda: _lists_tools(home.url, bearer)) == 401
 
-        other = await begun(person, workspace)
-        (server,) = told(await other.act({"tell_session": True}))["mcpServers"]
+        other = await open_thread(person, workspace)
+        (server,) = reported_json(await other.act({"tell_session": True}))["mcpServers"]
         bearer = _bearer(server)
-        assert await in_thread(lambda: _lists_tools(home.url, bearer)) == 200
+        assert await run_in_thread(lambda: _lists_tools(home.url, bearer)) == 200
         await person.post("down", keep_terminals=True)
         await until(lambda: not home.is_ready())
         home.up()
-        assert await in_thread(lambda: _lists_tools(home.url, bearer)) == 401
+        assert await run_in_thread(lambda: _lists_tools(home.url, bearer)) == 401
         with closing(connect(home.places, start=False)) as sock, pytest.raises(HelloRefused) as refused:
             say_hello(sock, "mcp", credential=bearer)
         assert "no longer good" in str(refused.value)
@@ -339,8 +348,8 @@ def _lists_tools(url: str, bearer: str) -> int:
 async def test_an_agent_cannot_reach_tools_that_are_not_for_it(
     shared_person: Person, workspace: Path
 ) -> None:
-    thread = await begun(shared_person, workspace)
-    names = told(await thread.act({"mcp_list": True, "as": "m"}, {"tell": "m"}))
+    thread = await open_thread(shared_person, workspace)
+    names = reported_json(await thread.act({"mcp_list": True, "as": "m"}, {"tell": "m"}))
     assert "execute_command" in json.dumps(names)
     assert "agent_work" not in json.dumps(names)
     answer = await thread.act({"mcp": "agent_work", "arguments": {}, "as": "m"}, {"tell": "m"})

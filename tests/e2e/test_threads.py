@@ -9,10 +9,17 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.agents.scripted import command
-from tests.e2e.conversing import Conversation, agents, begun, parts_of, text_of, told
-from tests.e2e.home import Home, eventually, living, until
-from tests.e2e.person import Json, Person, person_of, reader
+from tests.support.daemon_home import Home, eventually, running_daemon, until
+from tests.support.person_client import Json, Person, person_of, reader
+from tests.support.scripted_agent import command
+from tests.support.thread_client import (
+    Conversation,
+    agents_config,
+    open_thread,
+    parts_of,
+    reported_json,
+    text_of,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -38,13 +45,13 @@ LOGINS = [{"id": "key", "name": "With a key", "description": "Set KEY first."}]
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
     """A daemon with agents that do as they are told, for tests that leave it as it is."""
-    named = agents(
+    named = agents_config(
         scripted=command(modes=MODES, options=OPTIONS, strict=True),
         other=command(),
         locked=command(logins=LOGINS, login_needed=True, strict=True),
         broken=("/nowhere/at/all",),
     )
-    with living(named) as home:
+    with running_daemon(named) as home:
         yield home
 
 
@@ -85,19 +92,19 @@ async def test_who_just_wants_to_talk_finds_a_thread_or_goes_on_with_the_last_on
     assert (made["title"], made["agent"], made["workspace"]) == ("Default", "other", str(workspace))
     again = await person.post("threads/default", {"workspace": str(workspace)})
     assert again["id"] == made["id"]
-    newer = await begun(person, workspace)
+    newer = await open_thread(person, workspace)
     assert (await person.post("threads/default", {"workspace": str(workspace)}))["id"] == newer.id
 
 
 async def test_a_thread_whose_agent_is_not_named_gets_the_one_used_last(
     person: Person, workspace: Path
 ) -> None:
-    await begun(person, workspace, agent="other")
+    await open_thread(person, workspace, agent="other")
     assert (await person.post("threads", {"workspace": str(workspace)}))["agent"] == "other"
 
 
 async def test_a_list_goes_on_where_it_ended(person: Person, workspace: Path) -> None:
-    made = [(await begun(person, workspace)).id for _ in range(5)]
+    made = [(await open_thread(person, workspace)).id for _ in range(5)]
     first = await person.get("threads", workspace=workspace, limit=2)
     then = await person.get("threads", workspace=workspace, limit=10, before=first[-1]["updated_at"])
     assert {each["id"] for each in (*first, *then)} == set(made)
@@ -106,7 +113,7 @@ async def test_a_list_goes_on_where_it_ended(person: Person, workspace: Path) ->
 async def test_a_thread_is_opened_with_its_newest_messages_and_older_ones_are_asked_for(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     for word in ("one", "two", "three"):
         await thread.act({"say": word})
 
@@ -124,13 +131,13 @@ async def test_a_thread_is_opened_with_its_newest_messages_and_older_ones_are_as
 async def test_a_thread_without_a_title_is_named_after_its_first_prompt(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     await thread.ended((await thread.say("Mend the gate\nand oil it"))["operation"])
     assert (await thread.look())["title"] == "Mend the gate"
 
 
 async def test_a_thread_is_renamed(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     renamed = (await person.ask("PATCH", thread.path, {"title": "Better"})).raise_for_status().json()
     assert renamed["title"] == "Better"
     assert (await thread.look())["title"] == "Better"
@@ -142,7 +149,7 @@ async def test_a_thread_is_renamed(person: Person, workspace: Path) -> None:
 async def test_an_answer_holds_text_thoughts_calls_and_plans_as_the_agent_said_them(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     answer = await thread.act(
         {"think": "hm"},
         {"say": "I will "},
@@ -170,7 +177,7 @@ async def test_an_answer_holds_text_thoughts_calls_and_plans_as_the_agent_said_t
 async def test_an_agent_that_fails_leaves_its_reason_and_a_thread_that_goes_on(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     answer = await thread.act({"say": "half"}, {"crash": 3, "stderr": ["out of luck"]})
     assert answer["stop"] == "failed"
     (error,) = parts_of(answer, "error")
@@ -182,7 +189,7 @@ async def test_an_agent_that_fails_leaves_its_reason_and_a_thread_that_goes_on(
 
 
 async def test_work_for_a_prompt_is_cancelled_and_the_thread_goes_on(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     prompted = await thread.prompt({"say": "begun"}, {"hang": True})
     await thread.heard(prompted["operation"], "begun")
     assert (await thread.look())["operation"] == prompted["operation"]
@@ -194,7 +201,7 @@ async def test_work_for_a_prompt_is_cancelled_and_the_thread_goes_on(person: Per
 
 
 async def test_a_second_prompt_replaces_the_first_and_they_never_mix(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     first = await thread.prompt({"say": "first {n} ", "times": 10_000, "every": 0.005})
     await thread.heard(first["operation"], "first 3")
 
@@ -210,7 +217,7 @@ async def test_a_second_prompt_replaces_the_first_and_they_never_mix(person: Per
 
 
 async def test_a_queued_prompt_waits_its_turn(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     asks = {"toolCall": {"toolCallId": "1", "title": "Go on?", "kind": "other"}}
     first = await thread.prompt({"say": "begun"}, {"ask": asks}, {"say": " ended"})
     question = await person.question("Go on?")
@@ -232,7 +239,7 @@ async def test_a_queued_prompt_waits_its_turn(person: Person, workspace: Path) -
 
 
 async def test_a_queued_prompt_is_taken_back_or_sent_at_once(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     first = await thread.prompt({"say": "begun"}, {"hang": True})
     await thread.heard(first["operation"], "begun")
     dropped = await thread.prompt({"say": "never"}, queue=True)
@@ -253,7 +260,7 @@ async def test_a_queued_prompt_is_taken_back_or_sent_at_once(person: Person, wor
 async def test_another_agent_answers_on_the_same_thread_and_it_is_said_what_it_knows(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     await thread.act({"say": "The word is heron."})
 
     answer = await thread.act({"tell_prompt": True}, agent="other")
@@ -270,12 +277,12 @@ async def test_another_agent_answers_on_the_same_thread_and_it_is_said_what_it_k
 async def test_a_picture_goes_with_a_prompt_is_kept_by_its_hash_and_can_be_looked_at(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     images = [{"mime": "image/png", "data": base64.b64encode(DOT).decode()}]
 
     answer = await thread.act({"tell_prompt": True}, images=images)
 
-    sent = [block for block in told(answer) if block["type"] == "image"]
+    sent = [block for block in reported_json(answer) if block["type"] == "image"]
     assert [(block["mimeType"], base64.b64decode(block["data"])) for block in sent] == [("image/png", DOT)]
     sha = hashlib.sha256(DOT).hexdigest()
     user = (await thread.look())["said"][0]
@@ -286,7 +293,7 @@ async def test_a_picture_goes_with_a_prompt_is_kept_by_its_hash_and_can_be_looke
 
 
 async def test_a_picture_that_the_agent_sends_can_be_looked_at(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     answer = await thread.act({"image": base64.b64encode(DOT).decode(), "mime": "image/png"})
     (image,) = parts_of(answer, "image")
     assert (await person.ask("GET", f"images/{image['data']['image']}")).content == DOT
@@ -297,7 +304,7 @@ async def test_a_picture_goes_with_the_last_thread_that_shows_it(
 ) -> None:
     content = DOT + b"another"
     sha = hashlib.sha256(content).hexdigest()
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     await thread.act({"say": "x"}, images=[{"mime": "image/png", "data": base64.b64encode(content).decode()}])
     path = home.places.images / sha[:2] / sha[2:]
     os.utime(path, (1, 1))  # long ago
@@ -322,9 +329,9 @@ async def test_what_is_kept_and_no_picture_is_not_shown_as_one(home: Home, perso
 
 async def test_files_are_pointed_to(person: Person, workspace: Path) -> None:
     (workspace / "a b.txt").write_text("x")
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     answer = await thread.act({"tell_prompt": True}, files=["a b.txt"])
-    links = [block for block in told(answer) if block["type"] == "resource_link"]
+    links = [block for block in reported_json(answer) if block["type"] == "resource_link"]
     assert [link["uri"] for link in links] == [(workspace / "a b.txt").as_uri()]
 
 
@@ -332,7 +339,7 @@ async def test_files_are_pointed_to(person: Person, workspace: Path) -> None:
 
 
 async def test_modes_and_options_are_told_and_chosen(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     await thread.act({"say": "hello"})
     state = (await thread.look())["state"]
     assert (state["modes"]["current"], state["modes"]["modes"][1]["name"]) == ("ask", "Code")
@@ -356,7 +363,7 @@ async def _set(thread: Conversation, **body: object) -> None:
 async def test_an_agent_that_wants_a_login_says_how_and_goes_on_after_it(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace, agent="locked")
+    thread = await open_thread(person, workspace, agent="locked")
     answer = await thread.act({"say": "hello"})
     assert answer["stop"] == "failed"
     (error,) = parts_of(answer, "error")
@@ -370,7 +377,7 @@ async def test_an_agent_that_wants_a_login_says_how_and_goes_on_after_it(
 
 
 async def test_agents_are_listed_with_what_is_missing(home: Home, person: Person, workspace: Path) -> None:
-    await (await begun(person, workspace)).act({"say": "hello"})
+    await (await open_thread(person, workspace)).act({"say": "hello"})
     listed = {agent["name"]: agent for agent in await person.get("agents")}
     assert (listed["scripted"]["found"], listed["scripted"]["source"]) == (True, "config")
     assert (listed["scripted"]["running"], listed["scripted"]["why"]) == (True, "")
@@ -385,7 +392,7 @@ async def test_agents_are_listed_with_what_is_missing(home: Home, person: Person
 
 
 async def test_a_thread_branches_off_at_a_message(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace, title="Trunk")
+    thread = await open_thread(person, workspace, title="Trunk")
     await thread.act({"say": "one"})
     await thread.act({"say": "two"})
     said = (await thread.look())["said"]
@@ -408,7 +415,7 @@ async def test_a_thread_branches_off_at_a_message(person: Person, workspace: Pat
 async def test_a_deleted_thread_is_gone_with_every_word_and_its_work(
     home: Home, person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace, title="Kookaburra title")
+    thread = await open_thread(person, workspace, title="Kookaburra title")
     prompted = await thread.prompt({"say": "kookaburra"}, {"hang": True})
     await thread.heard(prompted["operation"], "kookaburra")
 
@@ -430,7 +437,7 @@ async def test_a_deleted_thread_is_gone_with_every_word_and_its_work(
 async def test_a_thread_is_taken_along_as_text_and_as_json_and_brought_back(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace, title="Trip")
+    thread = await open_thread(person, workspace, title="Trip")
     await thread.act({"think": "hm"}, {"say": "**Bold** words."})
 
     text = await person.ask("GET", f"{thread.path}/export", format="md")
@@ -459,7 +466,7 @@ async def test_what_is_no_exported_thread_is_not_brought_in(person: Person, body
 
 
 async def test_words_are_found_where_they_were_said(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace, title="Birds")
+    thread = await open_thread(person, workspace, title="Birds")
     await thread.act({"say": "The cassowary runs."})
 
     async def found() -> Json | None:
@@ -502,7 +509,7 @@ async def test_a_thread_that_there_is_not_is_said_to_be_none(
 
 
 async def test_what_cannot_be_is_answered_with_a_sentence(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
 
     async def refused(status: int, method: str, path: str, body: object, words: str) -> None:
         response = await person.ask(method, path, body)
@@ -530,14 +537,14 @@ async def test_what_cannot_be_is_answered_with_a_sentence(person: Person, worksp
 async def test_an_agent_that_is_not_installed_fails_its_prompt_with_the_reason(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace, agent="broken")
+    thread = await open_thread(person, workspace, agent="broken")
     answer = await thread.act({"say": "x"})
     assert answer["stop"] == "failed"
     assert "/nowhere/at/all" in json.dumps(parts_of(answer, "error"))
 
 
 async def test_rapid_prompts_never_interleave_and_the_newest_wins(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     answers: list[Json] = []
 
     async def prompt(number: int) -> None:

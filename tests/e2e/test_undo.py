@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tests.e2e.agent import Agent, agent
-from tests.e2e.home import Home
-from tests.e2e.person import Person, reader
+from tests.support.daemon_home import Home
+from tests.support.mcp_client import Agent, agent
+from tests.support.person_client import Person, reader
 
 
 async def written(client: Agent, person: Person, path: str, content: str) -> str:

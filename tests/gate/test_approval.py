@@ -4,9 +4,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN, BOB
-from tests.gate.scene import Scene, busy, rule, says, scene
-from tests.gate.toys import Patient, Planner, Sheet, Write, sha
+from tests.support.actors import ANN, BOB
+from tests.support.gate_world import GateWorld, gate_world, hung_disk, make_answer, rule
+from tests.support.sample_tools import Patient, Planner, Sheet, Write, sha
 
 from handrail.errors import Conflict
 from handrail.gate import person_actions
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.anyio
 
 async def test_an_asked_call_waits_and_runs_once_it_is_allowed(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write", {"word": "a"})
         call = await client.call()
         approval = await here.question(call)
         assert (call.status, tool.runs) == ("waiting", [])
         await here.journal.committed(
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         )
         reply = await client.reply()
         assert reply.outcome is not None
@@ -48,7 +48,7 @@ async def test_an_asked_call_waits_and_runs_once_it_is_allowed(tmp_path: Path) -
 
 
 async def test_the_question_says_what_would_be_done_how_bad_it_is_and_why_it_asks(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         client = here.client("write", {"word": "a"})
         call = await client.call()
         asked = (await here.question(call)).asked
@@ -62,11 +62,11 @@ async def test_the_question_says_what_would_be_done_how_bad_it_is_and_why_it_ask
 
 async def test_a_denied_call_is_told_the_reason_and_never_runs(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
         await person_actions.answer(
-            here.gate, approval, says("deny", "ann", "use the other file"), approval.digest
+            here.gate, approval, make_answer("deny", "ann", "use the other file"), approval.digest
         )
         reply = await client.reply()
         assert reply.outcome is not None
@@ -77,7 +77,7 @@ async def test_a_denied_call_is_told_the_reason_and_never_runs(tmp_path: Path) -
         assert (answered.answer, answered.by, answered.reason) == ("deny", "ann", "use the other file")
 
 
-async def race(here: Scene, approval: Approval, *answers: Answer) -> list[int | Conflict]:
+async def race(here: GateWorld, approval: Approval, *answers: Answer) -> list[int | Conflict]:
     """Everybody has looked at the open question before the first of them answers."""
     looked: list[Answer] = []
     all_looked = anyio.Event()
@@ -103,12 +103,12 @@ async def race(here: Scene, approval: Approval, *answers: Answer) -> list[int | 
 
 async def test_when_deny_races_allow_exactly_one_wins_and_the_other_is_told_who(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         for turn in range(10):
             client = here.client("write", {"word": str(turn)})
             call = await client.call()
             approval = await here.question(call)
-            results = await race(here, approval, says("allow", "ann"), says("deny", "bob"))
+            results = await race(here, approval, make_answer("allow", "ann"), make_answer("deny", "bob"))
             answered = await here.fact(ApprovalAnswered, call)
             won = {"ann": "allowed", "bob": "denied"}[answered.by]
             assert [str(lost) for lost in results if isinstance(lost, Conflict)] == [
@@ -122,13 +122,13 @@ async def test_when_deny_races_allow_exactly_one_wins_and_the_other_is_told_who(
 
 @pytest.mark.parametrize(("first", "ending"), [("allow", "done"), ("deny", "denied")])
 async def test_of_two_answers_in_one_tick_the_first_stands(tmp_path: Path, first: str, ending: str) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
         kinds = ("allow", "deny") if first == "allow" else ("deny", "allow")
-        seq = await person_actions.answer(here.gate, approval, says(kinds[0]), approval.digest)
+        seq = await person_actions.answer(here.gate, approval, make_answer(kinds[0]), approval.digest)
         with pytest.raises(Conflict, match="Already"):
-            await person_actions.answer(here.gate, approval, says(kinds[1], "bob"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer(kinds[1], "bob"), approval.digest)
         assert approval.answered_seq == seq
         reply = await client.reply()
         assert reply.outcome is not None
@@ -139,36 +139,36 @@ async def test_an_answer_to_what_is_no_longer_asked_is_refused_and_the_question_
     tmp_path: Path,
 ) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
         with pytest.raises(Conflict, match="out of date"):
-            await person_actions.answer(here.gate, approval, says("allow"), "0" * 64)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), "0" * 64)
         assert (approval.open, call.status, tool.runs) == (True, "waiting", [])
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         assert (await client.reply()).outcome is not None
         assert tool.runs == ["hello"]
 
 
 async def test_an_answer_after_the_call_was_cancelled_is_told_so(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
         person_actions.cancel(here.gate, call, ANN)
         with pytest.raises(Conflict, match="Already withdrawn, 0 s ago: the call was cancelled by ann"):
-            await person_actions.answer(here.gate, approval, says("allow", "bob"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow", "bob"), approval.digest)
         await client.reply()
 
 
 async def test_what_changed_since_it_was_asked_is_not_done_although_it_was_allowed(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
         tool.bound = {"version": 2}
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")
@@ -183,11 +183,11 @@ async def test_an_allowed_call_is_not_run_under_rules_that_became_stricter_since
 ) -> None:
     """The rule comes after the answer, and before the effect."""
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         here.rules.add(rule(effect, tool="write", note="Not on Sundays"), BOB)
         reply = await client.reply()
         assert reply.outcome is not None
@@ -199,26 +199,26 @@ async def test_an_allowed_call_is_not_run_under_rules_that_became_stricter_since
 
 async def test_an_approval_serves_one_call_only(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         first, second = here.client("write"), here.client("write")
         one = await here.question(await first.call())
         two = await here.question(await second.call())
         assert one.id != two.id
         assert one.digest == two.digest, "the same thing would be done"
-        await person_actions.answer(here.gate, one, says("allow"), one.digest)
+        await person_actions.answer(here.gate, one, make_answer("allow"), one.digest)
         await first.reply()
         assert (two.open, tool.runs) == (True, ["hello"])
-        await person_actions.answer(here.gate, two, says("deny"), two.digest)
+        await person_actions.answer(here.gate, two, make_answer("deny"), two.digest)
         assert (await second.reply()).outcome is not None
         assert tool.runs == ["hello"]
 
 
 async def test_the_answer_to_one_call_leaves_the_others_waiting(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write(), Patient("run")) as here:
+    async with gate_world(tmp_path, Write(), Patient("run")) as here:
         clients = [here.client("write"), here.client("patient")]
         calls = [await client.call() for client in clients]
         approvals = [await here.question(call) for call in calls]
-        await person_actions.answer(here.gate, approvals[0], says("deny"), approvals[0].digest)
+        await person_actions.answer(here.gate, approvals[0], make_answer("deny"), approvals[0].digest)
         await clients[0].reply()
         assert [call.status for call in calls] == ["denied", "waiting"]
         person_actions.cancel(here.gate, calls[1], ANN)
@@ -227,7 +227,7 @@ async def test_the_answer_to_one_call_leaves_the_others_waiting(tmp_path: Path) 
 async def test_a_call_that_ends_while_it_plans_asks_nobody(tmp_path: Path) -> None:
     """The plan is ready and the cancel comes in one tick: the work goes on before it hears of the cancel."""
     tool = Planner("write")
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("planner")
         call = await client.call()
         await tool.planning.wait()
@@ -241,11 +241,11 @@ async def test_a_call_that_ends_while_it_plans_asks_nobody(tmp_path: Path) -> No
 
 async def test_allow_and_cancel_in_one_tick_run_nothing(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         assert person_actions.cancel(here.gate, call, BOB)
         reply = await client.reply()
         assert reply.outcome is not None
@@ -267,7 +267,7 @@ async def test_a_cancel_in_the_tick_in_which_the_answer_became_durable_runs_noth
     Nothing says that it started after it was settled: that is checked on leaving the scene.
     """
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
@@ -281,7 +281,7 @@ async def test_a_cancel_in_the_tick_in_which_the_answer_became_durable_runs_noth
             group.start_soon(cancel_when_durable, here.journal.head + 1)
             await anyio.wait_all_tasks_blocked()
             assert (
-                await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+                await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
                 == here.journal.head
             )
         await client.reply()
@@ -294,7 +294,7 @@ async def test_a_cancel_in_the_tick_in_which_the_answer_became_durable_runs_noth
 async def test_a_cancel_in_the_tick_in_which_the_start_became_durable_runs_nothing(tmp_path: Path) -> None:
     """The wait for the start's commit is over, but the tool has not been run yet: a cancel still wins."""
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
@@ -307,7 +307,7 @@ async def test_a_cancel_in_the_tick_in_which_the_start_became_durable_runs_nothi
         async with anyio.create_task_group() as group:
             group.start_soon(cancel_when_durable, here.journal.head + 2)
             await anyio.wait_all_tasks_blocked()
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         await client.reply()
         assert won == [True]
         await here.fact(CallStopped, call)
@@ -320,7 +320,7 @@ async def test_a_rule_that_refuses_in_the_tick_in_which_the_start_became_durable
     tmp_path: Path,
 ) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
@@ -333,7 +333,7 @@ async def test_a_rule_that_refuses_in_the_tick_in_which_the_start_became_durable
         async with anyio.create_task_group() as group:
             group.start_soon(refuse_when_durable, here.journal.head + 2)
             await anyio.wait_all_tasks_blocked()
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by), tool.runs) == ("denied", "rule r1", [])
@@ -341,7 +341,7 @@ async def test_a_rule_that_refuses_in_the_tick_in_which_the_start_became_durable
 
 
 async def test_the_question_is_on_record_before_anybody_can_answer_it(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         client = here.client("write")
         call = await client.call()
         asked = await here.fact(ApprovalOpened, call)
@@ -353,7 +353,7 @@ async def test_the_question_is_on_record_before_anybody_can_answer_it(tmp_path: 
 
 async def test_a_question_that_nobody_answers_in_the_time_that_was_set_expires(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool, expire_seconds=0.05) as here:
+    async with gate_world(tmp_path, tool, expire_seconds=0.05) as here:
         client = here.client("write")
         reply = await client.reply()
         assert reply.outcome is not None
@@ -371,17 +371,17 @@ async def test_a_question_that_nobody_answers_in_the_time_that_was_set_expires(t
         assert approval is not None
         assert (approval.answered, approval.withdrawn, tool.runs) == (None, None, [])
         with pytest.raises(Conflict, match="Already expired, 0 s ago: nobody answered within 0 s"):
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
 
 
 async def test_an_answer_in_time_counts_however_long_it_takes_to_be_written(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool, expire_seconds=0.2) as here:
+    async with gate_world(tmp_path, tool, expire_seconds=0.2) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        with busy(tmp_path):
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        with hung_disk(tmp_path):
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
             await anyio.sleep_until(approval.since + 0.3)  # the deadline itself must have passed
             assert (call.status, tool.runs) == ("running", [])
         assert (await client.reply()).outcome is not None
@@ -392,7 +392,7 @@ async def test_an_answer_in_time_counts_however_long_it_takes_to_be_written(tmp_
 async def test_an_answer_and_the_deadline_in_one_tick_settle_it_once(tmp_path: Path) -> None:
     """The deadline has passed and its task has not run yet: whoever acts first wins, and the other hears of it."""
     tool = Write()
-    async with scene(tmp_path, tool, expire_seconds=0.05) as here:
+    async with gate_world(tmp_path, tool, expire_seconds=0.05) as here:
         for turn in range(10):
             client = here.client("write", {"word": str(turn)})
             call = await client.call()
@@ -402,7 +402,7 @@ async def test_an_answer_and_the_deadline_in_one_tick_settle_it_once(tmp_path: P
                 pass  # nobody else runs meanwhile
             won = approval.open
             if won:
-                await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+                await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
             reply = await client.reply()
             assert reply.outcome is not None
             assert reply.outcome.ending == ("done" if won else "failed")
@@ -410,7 +410,7 @@ async def test_an_answer_and_the_deadline_in_one_tick_settle_it_once(tmp_path: P
 
 
 async def test_without_a_time_that_was_set_a_question_waits(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
@@ -420,11 +420,11 @@ async def test_without_a_time_that_was_set_a_question_waits(tmp_path: Path) -> N
 
 
 async def test_whoever_comes_late_is_told_who_won_and_how_long_ago(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
         await person_actions.answer(
-            here.gate, approval, says("deny", "a person on the phone"), approval.digest
+            here.gate, approval, make_answer("deny", "a person on the phone"), approval.digest
         )
         approval._closed_at -= 12  # pyright: ignore[reportPrivateUsage] # twelve seconds pass
         assert approval.closed() == "Already denied by a person on the phone, 12 s ago."
@@ -448,7 +448,7 @@ def test_how_long_ago_is_said_in_one_word(ms: int, shown: str) -> None:
 
 async def test_a_call_that_rules_allow_says_which_and_what_it_puts_in_place_of_what(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         here.rules.add(rule(tool="sheet"), ANN)
         reply = await here.submit("sheet", {"word": "new"})
         started = await here.fact(CallStarted, reply.call)
@@ -458,7 +458,7 @@ async def test_a_call_that_rules_allow_says_which_and_what_it_puts_in_place_of_w
 
 async def test_a_call_that_a_rule_refuses_is_told_which_and_its_note(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         here.rules.add(rule("deny", tool="write", note="Ask Ann first"), ANN)
         reply = await here.submit("write")
         assert reply.outcome is not None
@@ -471,10 +471,10 @@ async def test_a_call_that_a_rule_refuses_is_told_which_and_its_note(tmp_path: P
 async def test_a_call_that_would_touch_something_else_by_now_is_not_run(tmp_path: Path) -> None:
     """What it is bound to is the same; what its words lead to is not."""
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         approval = await here.question(await client.call())
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         tool.action = "run"
         reply = await client.reply()
         assert reply.outcome is not None

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import caller, scene
+from tests.support.actors import ANN
+from tests.support.gate_world import caller, gate_world
 
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.tool import CallReport, ReceiptFacts
@@ -24,7 +24,7 @@ def opened(journal: Journal) -> Call:
 
 
 async def test_an_outcome_is_fixed_once(tmp_path: Path) -> None:
-    async with scene(tmp_path, checked=False) as here:
+    async with gate_world(tmp_path, checked=False) as here:
         call = opened(here.journal)
         assert call.status == "running"
         assert call.settle(CANCELLED)
@@ -35,7 +35,7 @@ async def test_an_outcome_is_fixed_once(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_was_settled_early_stops_once(tmp_path: Path) -> None:
-    async with scene(tmp_path, checked=False) as here:
+    async with gate_world(tmp_path, checked=False) as here:
         call = opened(here.journal)
         call.stop()
         assert (await here.kinds(call)) == ["CallOpened"], "what has no outcome has not stopped"
@@ -48,7 +48,7 @@ async def test_a_call_that_was_settled_early_stops_once(tmp_path: Path) -> None:
 
 
 async def test_a_call_whose_work_had_ended_when_it_settled_says_so_at_once(tmp_path: Path) -> None:
-    async with scene(tmp_path, checked=False) as here:
+    async with gate_world(tmp_path, checked=False) as here:
         call = opened(here.journal)
         call.settle(DONE, stopped=True)
         call.stop()
@@ -57,7 +57,7 @@ async def test_a_call_whose_work_had_ended_when_it_settled_says_so_at_once(tmp_p
 
 
 async def test_a_call_is_handed_back_once_and_never_after_it_was_settled(tmp_path: Path) -> None:
-    async with scene(tmp_path, checked=False) as here:
+    async with gate_world(tmp_path, checked=False) as here:
         call = opened(here.journal)
         assert call.hand_back() == call.hand_back()
         assert (call.handed_back, call.status, call.due.is_set()) == (True, "running", True)
@@ -71,7 +71,7 @@ async def test_a_call_is_handed_back_once_and_never_after_it_was_settled(tmp_pat
 
 
 async def test_a_tool_reports_facts_and_the_gate_alone_says_who_ended_the_call(tmp_path: Path) -> None:
-    async with scene(tmp_path, checked=False) as here:
+    async with gate_world(tmp_path, checked=False) as here:
         call = opened(here.journal)
         report: CallReport = call
         assert (report.terminal, report.ended_by) == (None, None)

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import ONE, rule, scene
-from tests.gate.toys import Sheet, Write
+from tests.support.actors import ANN
+from tests.support.gate_world import ONE, gate_world, rule
+from tests.support.sample_tools import Sheet, Write
 
 from handrail.gate.tool import Refusal
 from handrail.store.values import Comment, Json
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_working_it_out_twice_gives_the_same_and_does_nothing(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         one, two = [await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE) for _ in range(2)]
         assert (one.digest, one.deed.footing) == (two.digest, two.deed.footing)
         assert (tool.holds, tool.runs) == ("old", [])
@@ -23,7 +23,7 @@ async def test_working_it_out_twice_gives_the_same_and_does_nothing(tmp_path: Pa
 
 async def test_the_digest_follows_input_content_plan_and_strict_rules(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         drafts = here.gate.drafts
         first = await drafts.fresh("sheet", {"word": "new"}, ONE)
         digests = [
@@ -41,7 +41,7 @@ async def test_the_digest_follows_input_content_plan_and_strict_rules(tmp_path: 
 
 
 async def test_a_review_has_the_footing_of_what_it_reviews(tmp_path: Path) -> None:
-    async with scene(tmp_path, Sheet()) as here:
+    async with gate_world(tmp_path, Sheet()) as here:
         plain = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE)
         reviewed = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE, "newer")
         assert reviewed.deed.footing == plain.deed.footing
@@ -50,7 +50,7 @@ async def test_a_review_has_the_footing_of_what_it_reviews(tmp_path: Path) -> No
 
 
 async def test_comments_change_no_digest(tmp_path: Path) -> None:
-    async with scene(tmp_path, Sheet()) as here:
+    async with gate_world(tmp_path, Sheet()) as here:
         draft = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE, "newer")
         plan = await draft.deed.commented((Comment(line=1, text="hm"),))
         assert plan != draft.plan
@@ -60,7 +60,7 @@ async def test_comments_change_no_digest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("input", [{"word": "old"}, {"word": []}, {"word": "x" * (17 << 20)}])
 async def test_what_cannot_be_is_refused_with_a_sentence(tmp_path: Path, input: Json) -> None:
-    async with scene(tmp_path, Sheet(), Write()) as here:
+    async with gate_world(tmp_path, Sheet(), Write()) as here:
         with pytest.raises(Refusal) as caught:
             await here.gate.drafts.fresh("sheet", input, ONE)
         assert caught.value.sentence.endswith(".")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.gate.rules.test_policy import claim
+from tests.support.policy_values import claim
 
 from handrail.gate.draft import canonical_json, digest
 from handrail.gate.tool import Plan

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
-from tests.gate.toys import Echo, ToyInput
+from tests.support.sample_tools import Echo, ToyInput
 
 from handrail.gate.draft import DEEPEST, LARGEST, MOST_PROBLEMS, Parsed, cut_name, find_excess, parse
 from handrail.store.events import CallOpened, decode, encode

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import caller, says, scene
-from tests.gate.toys import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
+from tests.support.actors import ANN
+from tests.support.gate_world import caller, gate_world, make_answer
+from tests.support.sample_tools import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
 
 from handrail.gate import person_actions
 from handrail.gate.tool import CallReport, Refusal
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_read_in_the_workspace_is_allowed_by_a_rule_that_is_named(tmp_path: Path) -> None:
-    async with scene(tmp_path, Echo()) as here:
+    async with gate_world(tmp_path, Echo()) as here:
         reply = await here.submit("echo", {"word": "hi"})
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.outcome.result) == (
@@ -33,7 +33,7 @@ async def test_a_read_in_the_workspace_is_allowed_by_a_rule_that_is_named(tmp_pa
 
 
 async def test_the_record_of_a_call_says_who_asked_for_what(tmp_path: Path) -> None:
-    async with scene(tmp_path, Echo()) as here:
+    async with gate_world(tmp_path, Echo()) as here:
         who = caller("zed")
         reply = await here.submit("echo", {"word": "hi"}, caller=who)
         opened = await here.fact(CallOpened, reply.call)
@@ -43,7 +43,7 @@ async def test_the_record_of_a_call_says_who_asked_for_what(tmp_path: Path) -> N
 
 async def test_a_call_denied_by_a_rule_is_never_run(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool, default="deny") as here:
+    async with gate_world(tmp_path, tool, default="deny") as here:
         reply = await here.submit("write")
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("denied", "rule default policy")
@@ -53,18 +53,18 @@ async def test_a_call_denied_by_a_rule_is_never_run(tmp_path: Path) -> None:
 
 
 async def test_a_call_without_a_workspace_asks_even_to_read(tmp_path: Path) -> None:
-    async with scene(tmp_path, Echo()) as here:
+    async with gate_world(tmp_path, Echo()) as here:
         client = here.client("echo", caller=caller(workspace=None))
         approval = await here.question(await client.call())
         assert approval.asked.why.startswith("The caller has no workspace")
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         outcome = (await client.reply()).outcome
         assert outcome is not None
         assert outcome.ending == "done"
 
 
 async def test_a_tool_that_breaks_fails_its_call_with_a_sentence_and_no_traceback(tmp_path: Path) -> None:
-    async with scene(tmp_path, Broken(), Echo()) as here:
+    async with gate_world(tmp_path, Broken(), Echo()) as here:
         reply = await here.submit("broken")
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")
@@ -81,14 +81,14 @@ async def test_a_tool_that_breaks_while_it_plans_fails_its_call_too(tmp_path: Pa
         async def plan(self, input: ToyInput, caller: Caller) -> ToyPlan:
             raise KeyError(input.word)
 
-    async with scene(tmp_path, Lost()) as here:
+    async with gate_world(tmp_path, Lost()) as here:
         reply = await here.submit("echo")
         assert reply.outcome is not None
         assert reply.outcome.ending == "failed"
 
 
 async def test_a_refusal_is_told_in_the_tools_own_words_with_what_there_is(tmp_path: Path) -> None:
-    async with scene(tmp_path, Refusing()) as here:
+    async with gate_world(tmp_path, Refusing()) as here:
         reply = await here.submit("refusing")
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "refusing")
@@ -103,7 +103,7 @@ async def test_a_refusal_to_plan_asks_nobody(tmp_path: Path) -> None:
         async def plan(self, input: ToyInput, caller: Caller) -> ToyPlan:
             raise Refusal(f"There is no file {input.word}.")
 
-    async with scene(tmp_path, Missing()) as here:
+    async with gate_world(tmp_path, Missing()) as here:
         reply = await here.submit("write", {"word": "x"})
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.outcome.message) == ("failed", "There is no file x.")
@@ -121,7 +121,7 @@ async def test_clean_up_that_breaks_harms_no_other_call(tmp_path: Path) -> None:
         async def unwind(self, call: CallReport) -> None:
             raise ZeroDivisionError
 
-    async with scene(tmp_path, Sloppy(), Echo()) as here:
+    async with gate_world(tmp_path, Sloppy(), Echo()) as here:
         reply = await here.submit("sloppy")
         assert reply.outcome is not None
         assert reply.outcome.ending == "done"
@@ -149,7 +149,7 @@ async def test_tasks_of_a_tool_that_break_while_it_is_cancelled_harm_no_other_ca
                 group.start_soon(anyio.sleep_forever)
             return await super().work(plan, call)
 
-    async with scene(tmp_path, Crowd(), Echo()) as here:
+    async with gate_world(tmp_path, Crowd(), Echo()) as here:
         client = here.client("crowd")
         await started.wait()
         person_actions.cancel(here.gate, await client.call(), ANN)
@@ -197,7 +197,7 @@ async def test_what_a_tool_cannot_take_is_answered_with_a_sentence_and_recorded(
     tmp_path: Path, tool: str, input: Json, sentence: str
 ) -> None:
     echo, write = Echo(), Write()
-    async with scene(tmp_path, echo, write) as here:
+    async with gate_world(tmp_path, echo, write) as here:
         reply = await here.submit(tool, input)
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("failed", "handrail")

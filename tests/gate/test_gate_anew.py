@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.actors import ANN, BOB
-from tests.gate.scene import ONE, Scene, caller, rule, says, scene
-from tests.gate.toys import Echo, ToyInput, ToyPlan, Write
+from tests.support.actors import ANN, BOB
+from tests.support.gate_world import ONE, GateWorld, caller, gate_world, make_answer, rule
+from tests.support.sample_tools import Echo, ToyInput, ToyPlan, Write
 
 from handrail.errors import Conflict
 from handrail.gate import person_actions
@@ -28,14 +28,14 @@ class Both(Write):
         return ToyPlan(claims=two, bound=plan.bound, word=plan.word)
 
 
-async def asked(here: Scene, tool: str, word: str = "a", who: Caller = ONE) -> tuple[Call, Approval]:
+async def asked(here: GateWorld, tool: str, word: str = "a", who: Caller = ONE) -> tuple[Call, Approval]:
     call = await here.client(tool, {"word": word}, caller=who).call()
     return call, await here.question(call)
 
 
 async def test_a_new_rule_answers_the_open_questions_it_covers_and_leaves_the_others(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         covered = [await asked(here, "write", word) for word in ("a1", "a2", "a3")]
         other, approval = await asked(here, "write", "b")
         here.rules.add(rule(path="a*"), ANN)
@@ -52,7 +52,7 @@ async def test_a_new_rule_answers_the_open_questions_it_covers_and_leaves_the_ot
 
 async def test_a_rule_made_with_one_answer_settles_the_other_questions(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         (first, approval), (second, _) = await asked(here, "write", "a"), await asked(here, "write", "b")
         given = person_actions.Answer(kind="allow", by=ANN, rules=(rule(tool="write"),))
         await person_actions.answer(here.gate, approval, given, approval.digest)
@@ -65,7 +65,7 @@ async def test_a_rule_made_with_one_answer_settles_the_other_questions(tmp_path:
 
 async def test_a_new_rule_that_refuses_denies_open_questions_and_says_why(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call, approval = await asked(here, "write")
         here.rules.add(rule("deny", tool="write", note="Not here"), ANN)
         await call.settled()
@@ -74,7 +74,7 @@ async def test_a_new_rule_that_refuses_denies_open_questions_and_says_why(tmp_pa
         assert "r1" in settled.message
         assert "Not here" in settled.message
         with pytest.raises(Conflict, match="Already denied by rule r1, 0 s ago"):
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         assert tool.runs == []
 
 
@@ -82,14 +82,14 @@ async def test_a_rule_about_a_part_leaves_the_question_open_and_answerable_and_s
     tmp_path: Path,
 ) -> None:
     tool = Both()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call, approval = await asked(here, "both")
         assert [verdict.effect for verdict in approval.asked.verdicts] == ["ask", "ask"]
         here.rules.add(rule(path="x"), ANN)
         here.rules.add(rule("ask", "r2", path="y", note="Careful"), ANN)
         assert [verdict.rule for verdict in approval.asked.verdicts] == ["r1", "r2"]
         assert "Careful" in approval.asked.why
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         await call.settled()
         assert tool.runs == ["a"], "what was asked is what runs; the person answered under the new rules"
         assert (await here.fact(CallStarted, call)).rules == ("r1",), "the rest of it the person allowed"
@@ -97,7 +97,7 @@ async def test_a_rule_about_a_part_leaves_the_question_open_and_answerable_and_s
 
 async def test_a_rule_that_is_removed_between_its_answer_and_the_effect_runs_nothing(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call, _ = await asked(here, "write")
         here.rules.add(rule(tool="write"), ANN)
         here.rules.remove("r1", ANN)
@@ -109,7 +109,7 @@ async def test_a_rule_that_is_removed_between_its_answer_and_the_effect_runs_not
 
 async def test_what_changed_since_it_was_asked_is_not_run_by_a_rule_unseen(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call, _ = await asked(here, "write")
         tool.bound = {"version": 2}
         here.rules.add(rule(tool="write"), ANN)
@@ -121,7 +121,7 @@ async def test_trusting_a_folder_answers_what_only_waited_for_that(tmp_path: Pat
     tool = Write()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         call, approval = await asked(here, "write", who=caller(workspace=str(elsewhere)))
         assert "not trusted" in approval.asked.why
         here.rules.trust(str(elsewhere), None, ANN)
@@ -131,9 +131,9 @@ async def test_trusting_a_folder_answers_what_only_waited_for_that(tmp_path: Pat
 
 
 async def test_a_persons_answer_in_the_same_tick_stands(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         call, approval = await asked(here, "write")
-        await person_actions.answer(here.gate, approval, says("deny"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("deny"), approval.digest)
         here.rules.add(rule(tool="write"), BOB)
         await call.settled()
         assert (await here.fact(ApprovalAnswered, call)).by == "ann"
@@ -141,7 +141,7 @@ async def test_a_persons_answer_in_the_same_tick_stands(tmp_path: Path) -> None:
 
 async def test_a_daemon_that_leaves_lets_no_rule_start_anything(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         _, approval = await asked(here, "write")
         here.gate.leave()
         here.rules.add(rule(tool="write"), ANN)
@@ -150,7 +150,7 @@ async def test_a_daemon_that_leaves_lets_no_rule_start_anything(tmp_path: Path) 
 
 
 async def test_a_call_that_is_not_asked_about_is_left_alone(tmp_path: Path) -> None:
-    async with scene(tmp_path, Echo()) as here:
+    async with gate_world(tmp_path, Echo()) as here:
         reply = await here.submit("echo")
         here.rules.add(rule("deny", tool="echo"), ANN)
         assert reply.outcome is not None

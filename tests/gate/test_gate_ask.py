@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import Client, Scene, caller, request, rule, says, scene
 from tests.gate.test_restore import crash, take_over
-from tests.gate.toys import Echo, ToyInput, ToyPlan, Write
+from tests.support.actors import ANN
+from tests.support.gate_world import Client, GateWorld, caller, gate_world, make_answer, request, rule
+from tests.support.sample_tools import Echo, ToyInput, ToyPlan, Write
 
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
@@ -54,7 +54,7 @@ class Asker(Client):
             self.ended.set()
 
 
-def asker(here: Scene, tool: str = "wish", word: str = "a", who: Caller | None = None) -> Asker:
+def asker(here: GateWorld, tool: str = "wish", word: str = "a", who: Caller | None = None) -> Asker:
     """Whatever patience it names, it waits."""
     asks = Asker()
     here.group.start_soon(asks.run, here.gate, request(tool, {"word": word}, who or caller(), patience=0))
@@ -62,7 +62,7 @@ def asker(here: Scene, tool: str = "wish", word: str = "a", who: Caller | None =
 
 
 async def test_a_rule_may_answer_and_then_nobody_is_asked(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         here.rules.add(rule(tool="wish"), ANN)
         reply = await asker(here).reply()
         assert reply.outcome is not None
@@ -71,7 +71,7 @@ async def test_a_rule_may_answer_and_then_nobody_is_asked(tmp_path: Path) -> Non
 
 
 async def test_the_record_says_that_it_is_only_the_agents_word(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish(), Write(), default="allow") as here:
+    async with gate_world(tmp_path, Wish(), Write(), default="allow") as here:
         asked = (await asker(here).reply()).call
         done = (await here.submit("write")).call
         assert (await here.fact(CallOpened, asked)).assurance == "advisory"
@@ -79,29 +79,31 @@ async def test_the_record_says_that_it_is_only_the_agents_word(tmp_path: Path) -
 
 
 async def test_a_question_is_waited_for_whatever_the_patience(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         asks = asker(here)
         call = await asks.call()
         approval = await here.question(call)
         assert not call.handed_back
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         outcome = (await asks.reply()).outcome
         assert outcome is not None
         assert outcome.ending == "done"
 
 
 async def test_a_denial_comes_with_its_reason(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         asks = asker(here)
         approval = await here.question(await asks.call())
-        await person_actions.answer(here.gate, approval, says("deny", reason="use make"), approval.digest)
+        await person_actions.answer(
+            here.gate, approval, make_answer("deny", reason="use make"), approval.digest
+        )
         outcome = (await asks.reply()).outcome
         assert outcome is not None
         assert (outcome.ending, outcome.message) == ("denied", "use make")
 
 
 async def test_asking_the_same_twice_is_two_questions(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         first, second = asker(here), asker(here)
         calls = {(await first.call()).id, (await second.call()).id}
         assert len(calls) == 2
@@ -109,7 +111,7 @@ async def test_asking_the_same_twice_is_two_questions(tmp_path: Path) -> None:
 
 
 async def test_a_tool_that_is_asked_about_cannot_be_called_and_is_not_told_of(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish(), Write(), default="allow") as here:
+    async with gate_world(tmp_path, Wish(), Write(), default="allow") as here:
         reply = await here.submit("wish")
         assert reply.outcome is not None
         assert reply.outcome.message == "There is no tool named 'wish'. Use one of: write."
@@ -117,7 +119,7 @@ async def test_a_tool_that_is_asked_about_cannot_be_called_and_is_not_told_of(tm
 
 async def test_a_tool_of_ours_is_not_run_by_asking(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, Wish(), tool, default="allow") as here:
+    async with gate_world(tmp_path, Wish(), tool, default="allow") as here:
         reply = await asker(here, "write").reply()
         assert reply.outcome is not None
         assert reply.outcome.ending == "failed"
@@ -125,7 +127,7 @@ async def test_a_tool_of_ours_is_not_run_by_asking(tmp_path: Path) -> None:
 
 
 async def test_an_edit_is_refused_with_the_reason_and_the_question_stays(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         call = await asker(here).call()
         approval = await here.question(call)
         with pytest.raises(Refusal, match=NO_EDITS[:40]):
@@ -137,7 +139,7 @@ async def test_an_edit_is_refused_with_the_reason_and_the_question_stays(tmp_pat
 
 
 async def test_the_same_input_sent_back_is_no_edit(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         asks = asker(here)
         call = await asks.call()
         approval = await here.question(call)
@@ -153,7 +155,7 @@ async def test_the_same_input_sent_back_is_no_edit(tmp_path: Path) -> None:
 async def test_what_only_a_person_can_answer_is_asked_whatever_the_rules_say(
     tmp_path: Path, default: Effect
 ) -> None:
-    async with scene(tmp_path, Form(), default=default) as here:
+    async with gate_world(tmp_path, Form(), default=default) as here:
         here.rules.add(rule(tool="form"), ANN)
         call = await asker(here, "form").call()
         approval = await here.question(call)
@@ -164,7 +166,7 @@ async def test_what_only_a_person_can_answer_is_asked_whatever_the_rules_say(
 
 
 async def test_an_agent_that_hangs_up_withdraws_its_question(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         asks = asker(here)
         call = await asks.call()
         await here.question(call)
@@ -174,7 +176,7 @@ async def test_an_agent_that_hangs_up_withdraws_its_question(tmp_path: Path) -> 
 
 
 async def test_the_end_of_its_operation_withdraws_it(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         async with here.gate.operation(caller()) as operation:
             asks = asker(here, who=operation.caller)
             call = await asks.call()
@@ -187,7 +189,7 @@ async def test_the_end_of_its_operation_withdraws_it(tmp_path: Path) -> None:
 
 
 async def test_a_daemon_that_leaves_withdraws_it(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish()) as here:
+    async with gate_world(tmp_path, Wish()) as here:
         asks = asker(here)
         call = await asks.call()
         await here.question(call)
@@ -199,12 +201,12 @@ async def test_a_daemon_that_leaves_withdraws_it(tmp_path: Path) -> None:
 
 
 async def test_the_next_daemon_does_not_take_it_up_again(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish(), Write()) as here:
+    async with gate_world(tmp_path, Wish(), Write()) as here:
         asked, ours = await asker(here).call(), await here.client("write").call()
         await here.question(asked)
         await here.question(ours)
         after = crash(tmp_path, tmp_path / "after")
-    async with scene(after, Wish(), Write()) as here:
+    async with gate_world(after, Wish(), Write()) as here:
         assert await take_over(here) == Restored(interrupted=1, approvals_kept=1)
         assert set(here.gate.open) == {ours.id}
         settled = await here.fact(CallSettled, asked)

@@ -4,9 +4,18 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import Client, caller, request, says, scene
-from tests.gate.toys import Background, Echo, Patient, Planner, Printer, Stubborn, Write, said
+from tests.support.actors import ANN
+from tests.support.gate_world import Client, caller, gate_world, make_answer, request
+from tests.support.sample_tools import (
+    Background,
+    Echo,
+    Patient,
+    Planner,
+    Printer,
+    Stubborn,
+    Write,
+    word_result,
+)
 
 from handrail.gate import person_actions
 from handrail.store.events import ApprovalWithdrawn, CallHandedBack, CallSettled, CallStopped
@@ -18,7 +27,7 @@ async def test_a_call_that_outlasts_the_clients_patience_is_handed_back_and_file
     tmp_path: Path,
 ) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         reply = await here.submit("patient", {"word": "late"}, patience=0)
         call = reply.call
         assert (reply.outcome, reply.repeated, call.status) == (None, False, "running")
@@ -27,7 +36,7 @@ async def test_a_call_that_outlasts_the_clients_patience_is_handed_back_and_file
         await tool.started.wait()
         tool.go.set()
         settled = await here.fact(CallSettled, call)
-        assert (settled.ending, settled.result) == ("done", said("late"))
+        assert (settled.ending, settled.result) == ("done", word_result("late"))
         assert here.gate.open == {}
         kinds = await here.kinds(call)
         assert (kinds[0], sorted(kinds[1:3]), kinds[3:]) == (
@@ -39,20 +48,20 @@ async def test_a_call_that_outlasts_the_clients_patience_is_handed_back_and_file
 
 async def test_time_spent_waiting_for_a_person_counts_as_patience(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write", patience=0.05)
         call = await client.call()
         approval = await here.question(call)
         reply = await client.reply()
         assert (reply.outcome, call.status, call.handed_back) == (None, "waiting", True)
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, tool.runs) == ("done", ["hello"])
 
 
 async def test_the_patience_in_the_input_counts_more_than_the_clients(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         reply = await here.submit("patient", {"patience": 0.0})
         assert reply.outcome is None
         person_actions.cancel(here.gate, reply.call, ANN)
@@ -60,7 +69,7 @@ async def test_the_patience_in_the_input_counts_more_than_the_clients(tmp_path: 
 
 async def test_a_handed_back_call_can_be_cancelled(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         reply = await here.submit("patient", patience=0)
         await tool.started.wait()
         assert person_actions.cancel(here.gate, reply.call, ANN)
@@ -71,7 +80,7 @@ async def test_a_handed_back_call_can_be_cancelled(tmp_path: Path) -> None:
 
 async def test_a_tool_can_hand_its_call_back_by_itself_once(tmp_path: Path) -> None:
     tool = Background()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         reply = await here.submit("background")
         assert (reply.outcome, reply.call.status) == (None, "running")
         assert (await here.kinds(reply.call)).count("CallHandedBack") == 1
@@ -83,7 +92,7 @@ async def test_a_tool_can_hand_its_call_back_by_itself_once(tmp_path: Path) -> N
 
 async def test_the_hand_back_is_on_record_before_the_client_is_told(tmp_path: Path) -> None:
     tool = Background()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         reply = await here.submit("background")
         assert 0 < reply.call.handed_back_seq <= here.journal.durable
         person_actions.cancel(here.gate, reply.call, ANN)
@@ -92,7 +101,7 @@ async def test_the_hand_back_is_on_record_before_the_client_is_told(tmp_path: Pa
 async def test_a_call_that_ends_while_it_is_handed_back_is_told_as_ended(tmp_path: Path) -> None:
     """The patience is over, and the call settles while the hand-back is being written down."""
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient", patience=0)
         call = await client.call()
         while not call.handed_back:
@@ -107,7 +116,7 @@ async def test_a_call_that_ends_while_it_is_handed_back_is_told_as_ended(tmp_pat
 
 async def test_the_same_client_asking_again_gets_the_call_that_is_open(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         first = await here.submit("patient", {"word": "a", "count": 2}, patience=0)
         await tool.started.wait()
         again = await here.submit("patient", {"count": 2, "word": "a"})
@@ -127,7 +136,7 @@ async def test_another_client_or_another_input_is_another_call(
     tmp_path: Path, client: str, word: str
 ) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         first = await here.submit("patient", {"word": "a"}, patience=0)
         second = await here.submit("patient", {"word": word}, patience=0, caller=caller(client))
         assert (second.call.id != first.call.id, second.repeated) == (True, False)
@@ -139,7 +148,7 @@ async def test_another_client_or_another_input_is_another_call(
 
 async def test_two_equal_calls_whose_client_waits_for_both_are_two_calls(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         clients = [here.client("patient"), here.client("patient")]
         ids = {(await client.call()).id for client in clients}
         tool.go.set()
@@ -153,7 +162,7 @@ async def test_a_tool_that_is_meant_to_repeat_is_run_again(tmp_path: Path) -> No
         repeats = True
 
     tool = Waiter()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         first = await here.submit("patient", patience=0)
         second = await here.submit("patient", patience=0)
         assert first.call.id != second.call.id
@@ -164,14 +173,14 @@ async def test_a_tool_that_is_meant_to_repeat_is_run_again(tmp_path: Path) -> No
 
 async def test_a_client_that_goes_away_cancels_the_call_it_waits_for(tmp_path: Path) -> None:
     tool = Printer()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
         client.hang_up()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.by) == ("cancelled", "client")
-        assert settled.result == said("so far")
+        assert settled.result == word_result("so far")
         await here.fact(CallStopped, call)
         assert tool.tidied == 1
         assert client.replies == []
@@ -179,7 +188,7 @@ async def test_a_client_that_goes_away_cancels_the_call_it_waits_for(tmp_path: P
 
 async def test_a_client_that_goes_away_withdraws_its_question(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         await here.question(call)
@@ -191,7 +200,7 @@ async def test_a_client_that_goes_away_withdraws_its_question(tmp_path: Path) ->
 
 async def test_a_client_that_goes_away_as_its_call_is_planned_leaves_no_question_open(tmp_path: Path) -> None:
     tool = Planner("write")
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("planner")
         call = await client.call()
         await tool.planning.wait()
@@ -207,7 +216,7 @@ async def test_a_client_that_goes_away_as_its_call_is_planned_leaves_no_question
 
 async def test_a_client_that_goes_away_after_the_hand_back_cancels_nothing(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient", patience=0)
         reply = await client.reply()
         client.hang_up()
@@ -220,7 +229,7 @@ async def test_a_call_that_is_handed_back_in_the_tick_in_which_its_client_goes_g
     tmp_path: Path,
 ) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
@@ -234,7 +243,7 @@ async def test_a_call_that_is_handed_back_in_the_tick_in_which_its_client_goes_g
 
 async def test_a_client_that_goes_away_from_a_settled_call_changes_nothing(tmp_path: Path) -> None:
     tool = Stubborn()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("stubborn")
         call = await client.call()
         await tool.started.wait()
@@ -251,7 +260,7 @@ async def test_a_client_that_is_gone_before_its_call_began_leaves_a_record_and_r
     tmp_path: Path,
 ) -> None:
     tool = Echo("write")
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = Client()
         client.hang_up()
         await client.run(here.gate, request("echo"))

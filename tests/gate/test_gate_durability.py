@@ -6,9 +6,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import busy, refusing, says, scene
-from tests.gate.toys import Echo, Patient, Planner, Printer, ToyPlan, Write
+from tests.support.actors import ANN
+from tests.support.gate_world import full_disk, gate_world, hung_disk, make_answer
+from tests.support.sample_tools import Echo, Patient, Planner, Printer, ToyPlan, Write
 
 from handrail.errors import Unwritable
 from handrail.gate import person_actions
@@ -62,7 +62,7 @@ async def test_a_read_waits_for_one_commit_and_an_effect_for_two(
     tmp_path: Path, action: str, waits: int
 ) -> None:
     tool = Echo("read" if action == "read" else "write")
-    async with scene(tmp_path, tool, default="allow", opens=open_watched) as here:
+    async with gate_world(tmp_path, tool, default="allow", opens=open_watched) as here:
         await here.submit("echo")
         assert isinstance(here.journal, Watched)
         assert here.journal.waits == waits
@@ -72,7 +72,7 @@ async def test_an_effect_is_on_record_before_it_starts_and_its_outcome_before_it
     tmp_path: Path,
 ) -> None:
     durable_at: list[int] = []
-    async with scene(tmp_path, Witness(durable_at), default="allow") as here:
+    async with gate_world(tmp_path, Witness(durable_at), default="allow") as here:
         reply = await here.submit("witness")
         durable_when_told = here.journal.durable
         seqs = {entry.event.kind: entry.seq for entry in await here.journal.since(0)}
@@ -82,10 +82,10 @@ async def test_an_effect_is_on_record_before_it_starts_and_its_outcome_before_it
 
 async def test_an_answer_is_on_record_before_what_it_allows_starts(tmp_path: Path) -> None:
     durable_at: list[int] = []
-    async with scene(tmp_path, Witness(durable_at)) as here:
+    async with gate_world(tmp_path, Witness(durable_at)) as here:
         client = here.client("witness")
         approval = await here.question(await client.call())
-        answered = await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        answered = await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         await client.reply()
         assert durable_at[0] > answered
 
@@ -94,8 +94,8 @@ async def test_while_the_disk_hangs_a_read_runs_but_is_not_told_and_an_effect_do
     tmp_path: Path,
 ) -> None:
     read, effect = Echo(), Write()
-    async with scene(tmp_path, read, effect, default="allow") as here:
-        with busy(tmp_path):
+    async with gate_world(tmp_path, read, effect, default="allow") as here:
+        with hung_disk(tmp_path):
             clients = [here.client("echo"), here.client("write")]
             calls = [await client.call() for client in clients]
             await anyio.wait_all_tasks_blocked()
@@ -111,8 +111,8 @@ async def test_while_the_disk_hangs_a_read_runs_but_is_not_told_and_an_effect_do
 
 async def test_a_cancel_while_the_disk_hangs_keeps_an_effect_from_starting(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool, default="allow") as here:
-        with busy(tmp_path):
+    async with gate_world(tmp_path, tool, default="allow") as here:
+        with hung_disk(tmp_path):
             client = here.client("write")
             call = await client.call()
             await anyio.wait_all_tasks_blocked()
@@ -129,8 +129,8 @@ async def test_when_nothing_can_be_recorded_nothing_is_run_and_the_client_is_tol
     tmp_path: Path, default: str
 ) -> None:
     tool = Write()
-    async with scene(tmp_path, tool, default="allow" if default == "allow" else "ask") as here:
-        with refusing(tmp_path):
+    async with gate_world(tmp_path, tool, default="allow" if default == "allow" else "ask") as here:
+        with full_disk(tmp_path):
             with pytest.raises(Unwritable, match=r"disk full.*nothing was run"):
                 await here.submit("write")
             await anyio.wait_all_tasks_blocked()
@@ -139,15 +139,15 @@ async def test_when_nothing_can_be_recorded_nothing_is_run_and_the_client_is_tol
         call = await client.call()
         if default == "ask":
             approval = await here.question(call)
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == ("done", ["again"])
 
 
 async def test_a_read_that_cannot_be_recorded_is_not_told(tmp_path: Path) -> None:
-    async with scene(tmp_path, Echo()) as here:
-        with refusing(tmp_path), pytest.raises(Unwritable, match="disk full"):
+    async with gate_world(tmp_path, Echo()) as here:
+        with full_disk(tmp_path), pytest.raises(Unwritable, match="disk full"):
             await here.submit("echo")
         reply = await here.submit("echo")
         assert reply.outcome is not None
@@ -157,8 +157,8 @@ async def test_a_read_that_cannot_be_recorded_is_not_told(tmp_path: Path) -> Non
 
 async def test_a_result_is_not_told_when_the_opening_of_its_call_was_lost(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool, checked=False) as here:
-        with refusing(tmp_path):
+    async with gate_world(tmp_path, tool, checked=False) as here:
+        with full_disk(tmp_path):
             client = here.client("patient")
             call = await client.call()
             with pytest.raises(Unwritable):
@@ -174,11 +174,11 @@ async def test_what_cannot_be_recorded_as_started_or_asked_is_neither_run_nor_as
     tmp_path: Path, default: str, lost: str
 ) -> None:
     tool = Planner("write")
-    async with scene(tmp_path, tool, default="allow" if default == "allow" else "ask") as here:
+    async with gate_world(tmp_path, tool, default="allow" if default == "allow" else "ask") as here:
         client = here.client("planner")
         call = await client.call()
         await here.fact(CallOpened, call)
-        with refusing(tmp_path, lost):
+        with full_disk(tmp_path, lost):
             tool.planned.set()
             reply = await client.reply()
         assert reply.outcome is not None
@@ -194,12 +194,12 @@ async def test_what_cannot_be_recorded_as_started_or_asked_is_neither_run_nor_as
 
 async def test_an_answer_that_cannot_be_recorded_allows_nothing(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        with refusing(tmp_path, "ApprovalAnswered"):
-            seq = await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        with full_disk(tmp_path, "ApprovalAnswered"):
+            seq = await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
             with pytest.raises(Unwritable):
                 await here.journal.committed(seq)
         reply = await client.reply()
@@ -214,8 +214,8 @@ async def test_an_effect_whose_outcome_cannot_be_recorded_is_told_as_unknown_not
     tmp_path: Path,
 ) -> None:
     tool = Write()
-    async with scene(tmp_path, tool, default="allow", checked=False) as here:
-        with refusing(tmp_path, "CallSettled"):
+    async with gate_world(tmp_path, tool, default="allow", checked=False) as here:
+        with full_disk(tmp_path, "CallSettled"):
             reply = await here.submit("write")
         assert tool.runs == ["hello"]
         assert reply.outcome is not None
@@ -227,11 +227,11 @@ async def test_an_effect_whose_outcome_cannot_be_recorded_is_told_as_unknown_not
 
 async def test_a_cancel_that_cannot_be_recorded_still_stops_the_work(tmp_path: Path) -> None:
     tool = Printer()
-    async with scene(tmp_path, tool, default="allow", checked=False) as here:
+    async with gate_world(tmp_path, tool, default="allow", checked=False) as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
-        with refusing(tmp_path, "CallSettled"):
+        with full_disk(tmp_path, "CallSettled"):
             assert person_actions.cancel(here.gate, call, ANN)
             with pytest.raises(Unwritable):
                 await call.settled()
@@ -242,11 +242,11 @@ async def test_a_cancel_that_cannot_be_recorded_still_stops_the_work(tmp_path: P
 
 async def test_a_call_is_handed_back_although_that_cannot_be_recorded(tmp_path: Path) -> None:
     tool = Patient("run")
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("patient", patience=0.2)
         call = await client.call()
         await tool.started.wait()
-        with refusing(tmp_path, "CallHandedBack"):
+        with full_disk(tmp_path, "CallHandedBack"):
             reply = await client.reply()
         assert (reply.outcome, call.status) == (None, "running")
         tool.go.set()
@@ -257,12 +257,12 @@ async def test_when_the_disk_does_not_keep_up_a_call_is_refused_before_it_begins
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = Printer()
-    async with scene(tmp_path, tool, default="allow", checked=False) as here:
+    async with gate_world(tmp_path, tool, default="allow", checked=False) as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
         monkeypatch.setattr("handrail.store.writer.PENDING_BYTES", 1)
-        with busy(tmp_path):
+        with hung_disk(tmp_path):
             here.client("printer", {"word": "first to queue"})
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(Unwritable, match="does not keep up"):
@@ -281,7 +281,7 @@ async def test_when_the_disk_does_not_keep_up_a_call_is_refused_before_it_begins
 
 async def test_work_that_stopped_is_on_record_in_its_own_right(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN, BOB
-from tests.gate.scene import Client, Scene, caller, says, scene
-from tests.gate.toys import Echo, Patient, Printer, Stubborn, Write, said
+from tests.support.actors import ANN, BOB
+from tests.support.gate_world import Client, GateWorld, caller, gate_world, make_answer
+from tests.support.sample_tools import Echo, Patient, Printer, Stubborn, Write, word_result
 
 from handrail.errors import Conflict
 from handrail.gate import person_actions
@@ -16,7 +16,7 @@ from handrail.store.events import CallSettled, CallStopped, OperationEnded, Oper
 pytestmark = pytest.mark.anyio
 
 
-async def ended(here: Scene, operation: Operation) -> OperationEnded:
+async def ended(here: GateWorld, operation: Operation) -> OperationEnded:
     found = [e for e in await here.facts() if isinstance(e, OperationEnded) and e.operation == operation.id]
     assert len(found) == 1
     return found[0]
@@ -24,7 +24,7 @@ async def ended(here: Scene, operation: Operation) -> OperationEnded:
 
 async def test_a_cancelled_operation_takes_all_of_its_calls_and_says_which(tmp_path: Path) -> None:
     printer, patient, write, other = Printer("read"), Patient(), Write(), Stubborn()
-    async with scene(tmp_path, printer, patient, write, other) as here:
+    async with gate_world(tmp_path, printer, patient, write, other) as here:
         outside = here.client("stubborn")
         await other.started.wait()
         async with here.gate.operation(caller()) as operation:
@@ -60,7 +60,7 @@ async def test_the_record_names_the_cancelled_calls_however_late_the_operations_
 ) -> None:
     """The calls have unwound before the body of the operation sees the cancel."""
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
             client = here.client("patient", caller=caller(operation=operation.id))
             call = await client.call()
@@ -75,13 +75,13 @@ async def test_calls_are_named_too_when_the_tree_above_the_operation_is_cancelle
     tool = Printer("read")
     clients: list[Client] = []
 
-    async def prompt(here: Scene, above: anyio.CancelScope) -> None:
+    async def prompt(here: GateWorld, above: anyio.CancelScope) -> None:
         with above:
             async with here.gate.operation(caller()) as operation:
                 clients.append(here.client("printer", caller=caller(operation=operation.id)))
                 await anyio.sleep_forever()
 
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         above = anyio.CancelScope()
         here.group.start_soon(prompt, here, above)
         await tool.started.wait()
@@ -90,7 +90,7 @@ async def test_calls_are_named_too_when_the_tree_above_the_operation_is_cancelle
         reply = await clients[0].reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("cancelled", "operation")
-        assert reply.outcome.result == said("so far")
+        assert reply.outcome.result == word_result("so far")
         end = await ended(here, operation)
         assert (end.cancelled_by, end.cancelled_calls) == (None, (reply.call.id,))
 
@@ -99,7 +99,7 @@ async def test_a_client_is_answered_before_a_stubborn_tool_of_its_cancelled_oper
     tmp_path: Path,
 ) -> None:
     tool = Stubborn()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
             client = here.client("stubborn", caller=caller(operation=operation.id))
             call = await client.call()
@@ -115,13 +115,13 @@ async def test_a_client_is_answered_before_a_stubborn_tool_of_its_cancelled_oper
 
 async def test_an_answer_after_the_operation_was_cancelled_comes_too_late(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
             client = here.client("write", caller=caller(operation=operation.id))
             approval = await here.question(await client.call())
             operation.cancel(ANN)
             with pytest.raises(Conflict, match="withdrawn"):
-                await person_actions.answer(here.gate, approval, says("allow", "bob"), approval.digest)
+                await person_actions.answer(here.gate, approval, make_answer("allow", "bob"), approval.digest)
         await client.reply()
         assert tool.runs == []
 
@@ -129,7 +129,7 @@ async def test_an_answer_after_the_operation_was_cancelled_comes_too_late(tmp_pa
 async def test_an_operation_that_ends_leaves_a_call_that_was_handed_back(tmp_path: Path) -> None:
     """A server that an agent started in the background outlives the prompt it was started for."""
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
             reply = await here.submit("patient", caller=operation.caller, patience=0)
             assert reply.outcome is None
@@ -141,7 +141,7 @@ async def test_an_operation_that_ends_leaves_a_call_that_was_handed_back(tmp_pat
 
 async def test_an_operation_that_is_cancelled_takes_a_call_that_was_handed_back(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
             reply = await here.submit("patient", caller=operation.caller, patience=0)
             operation.cancel(ANN)
@@ -153,7 +153,7 @@ async def test_an_operation_that_is_cancelled_takes_a_call_that_was_handed_back(
 
 async def test_an_operation_that_ends_takes_a_call_that_somebody_still_waits_for(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
             client = here.client("patient", caller=operation.caller)
             await tool.started.wait()
@@ -164,7 +164,7 @@ async def test_an_operation_that_ends_takes_a_call_that_somebody_still_waits_for
 
 
 async def test_the_record_says_why_an_operation_ended(tmp_path: Path) -> None:
-    async with scene(tmp_path, Echo()) as here:
+    async with gate_world(tmp_path, Echo()) as here:
         async with here.gate.operation(caller()) as first:
             first.stop = "end_turn"
         async with here.gate.operation(caller()) as second:
@@ -179,7 +179,7 @@ async def test_the_record_says_why_an_operation_ended(tmp_path: Path) -> None:
 
 
 async def test_an_operation_with_nothing_open_ends_without_cancelling(tmp_path: Path) -> None:
-    async with scene(tmp_path, Echo()) as here:
+    async with gate_world(tmp_path, Echo()) as here:
         async with here.gate.operation(caller()) as operation:
             reply = await here.submit("echo", caller=caller(operation=operation.id))
             assert reply.outcome is not None
@@ -190,7 +190,7 @@ async def test_an_operation_with_nothing_open_ends_without_cancelling(tmp_path: 
 
 async def test_cancelling_one_operation_does_not_touch_the_next(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as first, here.gate.operation(caller()) as second:
             clients = [here.client("patient", caller=caller(operation=o.id)) for o in (first, second)]
             calls = [await client.call() for client in clients]
@@ -204,7 +204,7 @@ async def test_cancelling_one_operation_does_not_touch_the_next(tmp_path: Path) 
 
 async def test_a_late_call_for_an_operation_that_has_ended_is_not_run(tmp_path: Path) -> None:
     tool = Echo("write")
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         async with here.gate.operation(caller()) as operation:
             operation.cancel(ANN)
             during = here.client("echo", caller=caller(operation=operation.id))
@@ -218,7 +218,7 @@ async def test_a_late_call_for_an_operation_that_has_ended_is_not_run(tmp_path: 
 
 async def test_rapid_successive_operations_leave_nothing_behind(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         for turn in range(20):
             async with here.gate.operation(caller()) as operation:
                 here.client("patient", {"word": str(turn)}, caller=caller(operation=operation.id))

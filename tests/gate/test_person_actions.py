@@ -4,9 +4,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN, BOB
-from tests.gate.scene import rule, says, scene
-from tests.gate.toys import (
+from tests.support.actors import ANN, BOB
+from tests.support.gate_world import gate_world, make_answer, rule
+from tests.support.sample_tools import (
     Echo,
     Patient,
     Planner,
@@ -16,7 +16,7 @@ from tests.gate.toys import (
     StubbornPrinter,
     Untidy,
     Write,
-    said,
+    word_result,
 )
 
 from handrail.errors import Conflict
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_cancel_answers_the_client_and_the_tools_clean_up_runs(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
@@ -47,21 +47,21 @@ async def test_cancel_answers_the_client_and_the_tools_clean_up_runs(tmp_path: P
 
 async def test_cancel_keeps_what_there_is_so_far(tmp_path: Path) -> None:
     tool = Printer()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
         person_actions.cancel(here.gate, call, ANN)
         reply = await client.reply()
         assert reply.outcome is not None
-        assert reply.outcome.result == said("so far")
+        assert reply.outcome.result == word_result("so far")
         await here.fact(CallStopped, call)
         assert tool.tidied == 1
 
 
 async def test_a_cancelled_call_is_answered_before_a_stubborn_tool_has_stopped(tmp_path: Path) -> None:
     tool = Stubborn()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("stubborn")
         call = await client.call()
         await tool.started.wait()
@@ -79,7 +79,7 @@ async def test_a_cancelled_call_is_answered_before_a_stubborn_tool_has_stopped(t
 
 async def test_cancel_of_a_waiting_call_withdraws_the_question_which_is_not_a_denial(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
@@ -95,7 +95,7 @@ async def test_cancel_of_a_waiting_call_withdraws_the_question_which_is_not_a_de
 
 async def test_complete_returns_what_there_is_while_the_work_runs_on(tmp_path: Path) -> None:
     tool = Printer(runs_on=True)
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
@@ -103,7 +103,7 @@ async def test_complete_returns_what_there_is_while_the_work_runs_on(tmp_path: P
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("completed", "ann")
-        assert (reply.outcome.result, reply.outcome.message) == (said("so far"), "Force-completed.")
+        assert (reply.outcome.result, reply.outcome.message) == (word_result("so far"), "Force-completed.")
         assert (tool.tidied, call.receipt.stopped) == (0, False)
         assert call.id not in here.gate.open
         tool.go.set()
@@ -115,7 +115,7 @@ async def test_complete_returns_what_there_is_while_the_work_runs_on(tmp_path: P
 
 async def test_complete_of_work_that_cannot_run_on_stops_it(tmp_path: Path) -> None:
     tool = Printer(runs_on=False)
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
@@ -129,14 +129,14 @@ async def test_complete_of_work_that_cannot_run_on_stops_it(tmp_path: Path) -> N
 
 async def test_complete_with_stop_ends_the_work_and_does_not_wait_for_a_stubborn_tool(tmp_path: Path) -> None:
     tool = StubbornPrinter()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("stubborn_printer")
         call = await client.call()
         await tool.started.wait()
         assert person_actions.complete(here.gate, call, ANN, stop=True)
         reply = await client.reply()
         assert reply.outcome is not None
-        assert (reply.outcome.ending, reply.outcome.result) == ("completed", said("so far"))
+        assert (reply.outcome.ending, reply.outcome.result) == ("completed", word_result("so far"))
         assert "stopped" in reply.outcome.message
         assert (tool.tidied, call.receipt.stopped) == (0, False)
         tool.go.set()
@@ -145,7 +145,7 @@ async def test_complete_with_stop_ends_the_work_and_does_not_wait_for_a_stubborn
 
 async def test_complete_of_work_with_nothing_to_give_does_what_cancel_does(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
@@ -157,7 +157,7 @@ async def test_complete_of_work_with_nothing_to_give_does_what_cancel_does(tmp_p
 
 async def test_complete_of_a_waiting_write_accepts_what_was_shown(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write", {"word": "a"})
         call = await client.call()
         approval = await here.question(call)
@@ -175,7 +175,7 @@ async def test_complete_accepts_nothing_but_the_diff_that_was_shown(
     tmp_path: Path, digest: str | None
 ) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
@@ -188,7 +188,7 @@ async def test_complete_accepts_nothing_but_the_diff_that_was_shown(
 
 async def test_complete_of_any_other_waiting_call_never_runs_it(tmp_path: Path) -> None:
     tool = Printer("run")
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("printer")
         call = await client.call()
         approval = await here.question(call)
@@ -203,7 +203,7 @@ async def test_complete_of_any_other_waiting_call_never_runs_it(tmp_path: Path) 
 
 async def test_complete_with_text_tells_the_client_the_persons_words(tmp_path: Path) -> None:
     tool = Printer()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
@@ -220,7 +220,7 @@ async def test_complete_with_text_tells_the_client_the_persons_words(tmp_path: P
 
 async def test_complete_with_text_and_stop_ends_the_work(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
@@ -234,7 +234,7 @@ async def test_complete_with_text_and_stop_ends_the_work(tmp_path: Path) -> None
 
 async def test_complete_with_text_on_a_waiting_call_answers_and_never_runs_it(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
@@ -248,7 +248,7 @@ async def test_complete_with_text_on_a_waiting_call_answers_and_never_runs_it(tm
 
 async def test_complete_with_text_on_a_call_that_is_being_planned_never_asks_or_runs(tmp_path: Path) -> None:
     tool = Planner("write")
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("planner")
         call = await client.call()
         await tool.planning.wait()
@@ -262,11 +262,11 @@ async def test_complete_with_text_on_a_call_that_is_being_planned_never_asks_or_
 
 async def test_complete_with_text_in_the_tick_of_the_answer_never_runs_it(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         approval = await here.question(call)
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         assert person_actions.complete(here.gate, call, BOB, text="I did it myself")
         await client.reply()
         await here.fact(CallStopped, call)
@@ -275,7 +275,7 @@ async def test_complete_with_text_in_the_tick_of_the_answer_never_runs_it(tmp_pa
 
 async def test_forcing_a_call_twice_is_harmless_and_says_that_it_was_late(tmp_path: Path) -> None:
     tool = Printer()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
@@ -294,7 +294,7 @@ async def test_forcing_a_call_twice_is_harmless_and_says_that_it_was_late(tmp_pa
 
 async def test_when_a_tool_ends_as_it_is_completed_exactly_one_result_is_sent(tmp_path: Path) -> None:
     tool = Printer()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("printer", {"word": "whole"})
         call = await client.call()
         await tool.started.wait()
@@ -304,13 +304,13 @@ async def test_when_a_tool_ends_as_it_is_completed_exactly_one_result_is_sent(tm
         )
         reply = await client.reply()
         assert reply.outcome is not None
-        assert reply.outcome.result == said("so far")
+        assert reply.outcome.result == word_result("so far")
         await here.fact(CallStopped, call)
         assert len(client.replies) == 1
 
 
 async def test_a_result_that_came_first_is_not_overturned_by_cancel(tmp_path: Path) -> None:
-    async with scene(tmp_path, Echo()) as here:
+    async with gate_world(tmp_path, Echo()) as here:
         reply = await here.submit("echo")
         assert not person_actions.cancel(here.gate, reply.call, ANN)
         assert not person_actions.complete(here.gate, reply.call, ANN)
@@ -319,7 +319,7 @@ async def test_a_result_that_came_first_is_not_overturned_by_cancel(tmp_path: Pa
 
 async def test_a_result_leaves_before_what_the_work_left_behind_has_ended(tmp_path: Path) -> None:
     tool = Untidy()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         reply = await here.submit("untidy")
         assert reply.outcome is not None
         assert (reply.outcome.ending, reply.call.receipt.stopped) == ("done", False)
@@ -337,10 +337,10 @@ async def test_what_a_tool_has_to_give_changes_the_receipt_only_when_the_call_is
     class Counter(Printer):
         def salvage(self, call: CallReport) -> Salvage | None:
             given = ReceiptFacts(bytes_kept=6)
-            return Salvage(result=said("so far"), message="", runs_on=False, receipt=given)
+            return Salvage(result=word_result("so far"), message="", runs_on=False, receipt=given)
 
     tool = Counter()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         call = await here.client("printer").call()
         await tool.started.wait()
         assert person_actions.completion(here.gate, call).does == "return_output"
@@ -358,7 +358,7 @@ async def test_a_tool_that_cannot_say_what_it_has_does_not_keep_a_person_from_en
             raise ZeroDivisionError
 
     tool = Mute()
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         client = here.client("printer")
         call = await client.call()
         await tool.started.wait()
@@ -372,7 +372,7 @@ async def test_a_tool_that_cannot_say_what_it_has_does_not_keep_a_person_from_en
 
 async def test_what_complete_would_do_is_told_without_doing_it(tmp_path: Path) -> None:
     printer, patient = Printer(runs_on=True), Patient()
-    async with scene(tmp_path, printer, patient, default="allow") as here:
+    async with gate_world(tmp_path, printer, patient, default="allow") as here:
         calls: list[Call] = []
         for tool in (printer, patient):
             calls.append(await here.client(tool.name).call())
@@ -390,7 +390,7 @@ async def test_what_complete_would_do_is_told_without_doing_it(tmp_path: Path) -
 
 async def test_a_review_in_hand_is_accepted_as_the_person_left_it(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("sheet", {"word": "new"})
         call = await client.call()
         approval = await here.question(call)
@@ -407,7 +407,7 @@ async def test_a_review_in_hand_is_accepted_as_the_person_left_it(tmp_path: Path
 
 async def test_cancel_of_a_waiting_write_rejects_it(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("sheet", {"word": "new"})
         call = await client.call()
         await here.question(call)
@@ -420,7 +420,7 @@ async def test_cancel_of_a_waiting_write_rejects_it(tmp_path: Path) -> None:
 
 async def test_a_proposal_is_the_file_as_it_is_and_as_it_would_be(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool, Write()) as here:
+    async with gate_world(tmp_path, tool, Write()) as here:
         call = await here.client("sheet", {"word": "new"}).call()
         await here.question(call)
         proposal, changed, difference = await person_actions.proposal(here.gate, call)
@@ -446,7 +446,7 @@ async def test_a_proposal_is_the_file_as_it_is_and_as_it_would_be(tmp_path: Path
 
 async def test_nothing_is_proposed_edited_or_accepted_of_a_call_that_does_not_wait(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call = await here.client("patient").call()
         await tool.started.wait()
         with pytest.raises(Conflict, match="waits for nobody"):
@@ -460,13 +460,13 @@ async def test_nothing_is_proposed_edited_or_accepted_of_a_call_that_does_not_wa
 
 async def test_several_questions_of_low_risk_are_allowed_in_one_step_each_by_itself(tmp_path: Path) -> None:
     look, write = Echo("read"), Write()
-    async with scene(tmp_path, look, write) as here:
+    async with gate_world(tmp_path, look, write) as here:
         here.rules.add(rule("ask", tool="echo"), ANN)
         calls = [await here.client("echo", {"word": str(turn)}).call() for turn in range(5)]
         calls.append(await here.client("write").call())
         asked = [await here.question(call) for call in calls]
         assert [approval.asked.risk for approval in asked] == ["low"] * 5 + ["medium"]
-        await person_actions.answer(here.gate, asked[1], says("deny", "bob"), asked[1].digest)
+        await person_actions.answer(here.gate, asked[1], make_answer("deny", "bob"), asked[1].digest)
         seen = [(approval, approval.digest) for approval in asked]
         seen[2] = (asked[2], "0" * 64)
         seen.append(seen[0])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import Scene, caller, refusing, rule, says, scene
-from tests.gate.toys import Planner, Sheet, Write
+from tests.support.actors import ANN
+from tests.support.gate_world import GateWorld, caller, full_disk, gate_world, make_answer, rule
+from tests.support.sample_tools import Planner, Sheet, Write
 
 from handrail.errors import Conflict, Unwritable
 from handrail.gate import person_actions
@@ -25,12 +25,12 @@ def allows(input: Json | None = None, content: str | None = None, by: str = "ann
     return Answer(kind="allow", by=actor_from_text(by), input=input, content=content)
 
 
-async def asked(here: Scene, tool: str, word: str = "a", client: str = "one") -> Approval:
+async def asked(here: GateWorld, tool: str, word: str = "a", client: str = "one") -> Approval:
     """A question, open and on record."""
     return await here.question(await here.client(tool, {"word": word}, caller=caller(client)).call())
 
 
-async def ended(here: Scene, approval: Approval) -> str:
+async def ended(here: GateWorld, approval: Approval) -> str:
     """How the call came out: its ending, and its message."""
     call = here.gate.open.get(approval.call)
     if call is not None:
@@ -42,7 +42,7 @@ async def ended(here: Scene, approval: Approval) -> str:
 
 async def test_an_edited_input_is_what_runs_and_the_agent_is_told(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write", {"word": "a"})
         call = await client.call()
         approval = await here.question(call)
@@ -73,7 +73,7 @@ async def test_an_edited_input_is_what_runs_and_the_agent_is_told(tmp_path: Path
 
 async def test_an_answer_with_an_edit_must_have_seen_that_edit(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         other = await person_actions.edit(here.gate, call, {"word": "c"})
@@ -97,7 +97,7 @@ async def test_an_edit_that_the_tool_cannot_take_is_refused_and_the_question_sta
     tmp_path: Path, input: Json, sentence: str
 ) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         with pytest.raises(Refusal, match=sentence):
@@ -110,7 +110,7 @@ async def test_an_edit_that_the_tool_cannot_take_is_refused_and_the_question_sta
 
 async def test_an_edit_falls_under_the_rules_and_what_they_refuse_nobody_can_allow(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         here.rules.add(rule("deny", path="secret", note="It is a secret"), ANN)
         here.rules.add(rule("allow", "r2", path="free"), ANN)
         approval = await asked(here, "write")
@@ -132,20 +132,20 @@ async def test_a_question_that_a_rule_refuses_by_now_cannot_be_allowed(tmp_path:
     tool = Write()
     folder = tmp_path / "project" / ".handrail"
     folder.mkdir(parents=True)
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write", caller=caller(workspace=str(folder.parent)))
         call = await client.call()
         approval = await here.question(call)
         (folder / "config.toml").write_text('[[rules]]\neffect = "deny"\ntool = "write"\nnote = "Frozen"\n')
         with pytest.raises(Conflict, match=r"cannot be allowed.*config\.toml:1.*Frozen"):
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         assert (approval.open, tool.runs) == (True, [])
         person_actions.cancel(here.gate, call, ANN)
 
 
 async def test_what_changes_between_an_edit_and_its_answer_makes_the_answer_stale(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         edit = await person_actions.edit(here.gate, call, {"word": "b"})
@@ -164,7 +164,7 @@ async def test_what_changed_since_it_was_asked_can_be_looked_at_anew_and_allowed
     tmp_path: Path,
 ) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         tool.bound = {"version": 2}
@@ -182,7 +182,7 @@ async def test_what_changed_since_it_was_asked_can_be_looked_at_anew_and_allowed
 async def test_an_answer_that_comes_while_an_edit_is_worked_out_wins(tmp_path: Path) -> None:
     tool = Planner("write")
     tool.planned.set()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "planner")
         call = here.gate.open[approval.call]
         edit = await person_actions.edit(here.gate, call, {"word": "b"})
@@ -198,7 +198,7 @@ async def test_an_answer_that_comes_while_an_edit_is_worked_out_wins(tmp_path: P
         async with anyio.create_task_group() as group:
             group.start_soon(allow_edited)
             await tool.planning.wait()
-            await person_actions.answer(here.gate, approval, says("deny", "bob"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("deny", "bob"), approval.digest)
             tool.planned.set()
         assert lost == ["Already denied by bob, 0 s ago."]
         await call.settled()
@@ -207,7 +207,7 @@ async def test_an_answer_that_comes_while_an_edit_is_worked_out_wins(tmp_path: P
 
 async def test_of_two_edits_at_once_the_first_that_is_worked_out_wins(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         results: list[str] = []
@@ -238,7 +238,7 @@ async def test_of_two_edits_at_once_the_first_that_is_worked_out_wins(tmp_path: 
 
 async def test_a_reviewed_content_is_what_is_written_and_the_tool_tells_of_it(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("sheet", {"word": "new"})
         call = await client.call()
         approval = await here.question(call)
@@ -263,7 +263,7 @@ async def test_a_reviewed_content_is_what_is_written_and_the_tool_tells_of_it(tm
 
 async def test_comments_alone_reach_the_agent_and_change_nothing(tmp_path: Path) -> None:
     tool, plain = Sheet(), Write()
-    async with scene(tmp_path, tool, plain) as here:
+    async with gate_world(tmp_path, tool, plain) as here:
         for name, told in (
             ("sheet", "new\nA person made new of it.\n1: why?"),
             ("write", "The person who allowed it says: fine\nLine 1: why?\n\nnew"),
@@ -282,7 +282,7 @@ async def test_comments_alone_reach_the_agent_and_change_nothing(tmp_path: Path)
 
 async def test_a_denial_tells_the_reason_and_every_comment_and_takes_no_edit(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "sheet", "new")
         call = here.gate.open[approval.call]
         comments = (Comment(line=3, text="no"), Comment(line=4, text="neither"))
@@ -295,7 +295,7 @@ async def test_a_denial_tells_the_reason_and_every_comment_and_takes_no_edit(tmp
 
 async def test_a_review_of_what_is_no_longer_there_overwrites_nothing(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "sheet", "new")
         call = here.gate.open[approval.call]
         tool.holds = "another's"
@@ -313,7 +313,7 @@ async def test_a_review_of_what_is_no_longer_there_overwrites_nothing(tmp_path: 
 
 
 async def test_a_review_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    async with scene(tmp_path, Sheet(), Write()) as here:
+    async with gate_world(tmp_path, Sheet(), Write()) as here:
         for name, sentence in (("sheet", "no text"), ("write", "proposes no file")):
             approval = await asked(here, name, "new")
             call = here.gate.open[approval.call]
@@ -325,12 +325,12 @@ async def test_a_review_that_cannot_be_written_is_refused(tmp_path: Path) -> Non
 
 async def test_what_was_written_meanwhile_is_told_to_the_agent_that_came_too_late(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         first, second = await asked(here, "sheet", "x", "one"), await asked(here, "sheet", "y", "two")
         calls = [here.gate.open[each.call] for each in (first, second)]
-        await person_actions.answer(here.gate, first, says("allow"), first.digest)
+        await person_actions.answer(here.gate, first, make_answer("allow"), first.digest)
         await calls[0].settled()
-        await person_actions.answer(here.gate, second, says("allow"), second.digest)
+        await person_actions.answer(here.gate, second, make_answer("allow"), second.digest)
         await calls[1].settled()
         outcome = calls[1].outcome
         assert outcome is not None
@@ -344,10 +344,10 @@ async def test_what_was_written_meanwhile_is_told_to_the_agent_that_came_too_lat
 
 async def test_an_answer_makes_its_rules_hold_after_it_and_the_next_such_call_passes(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write", "a")
         call = here.gate.open[approval.call]
-        given = replace(says("allow"), rules=(rule(path="a"), rule("ask", "r2", path="b")))
+        given = replace(make_answer("allow"), rules=(rule(path="a"), rule("ask", "r2", path="b")))
         await person_actions.answer(here.gate, approval, given, approval.digest)
         await call.settled()
         kinds = [fact.kind for fact in await here.facts()]
@@ -366,10 +366,10 @@ async def test_an_answer_makes_its_rules_hold_after_it_and_the_next_such_call_pa
 
 async def test_allow_for_session_holds_for_that_client_alone(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write", "a", "one")
         mine = rule(tool="write", scope="session", session=caller("one").key)
-        given = replace(says("allow"), rules=(mine,))
+        given = replace(make_answer("allow"), rules=(mine,))
         await person_actions.answer(here.gate, approval, given, approval.digest)
         reply = await here.submit("write", {"word": "b"}, caller=caller("one"))
         assert reply.outcome is not None
@@ -384,20 +384,20 @@ async def test_a_rule_of_ones_own_does_not_void_the_answer_it_came_with(
     tmp_path: Path, effect: Effect
 ) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write", "a")
         call = here.gate.open[approval.call]
-        given = replace(says("allow"), rules=(rule(effect, tool="write"),))
+        given = replace(make_answer("allow"), rules=(rule(effect, tool="write"),))
         await person_actions.answer(here.gate, approval, given, approval.digest)
         await call.settled()
         assert tool.runs == ["a"]
 
 
 async def test_whoever_comes_late_makes_no_rule(tmp_path: Path) -> None:
-    async with scene(tmp_path, Write()) as here:
+    async with gate_world(tmp_path, Write()) as here:
         approval = await asked(here, "write", "a")
-        await person_actions.answer(here.gate, approval, says("deny"), approval.digest)
-        late = replace(says("allow", "bob"), rules=(rule(tool="write"),))
+        await person_actions.answer(here.gate, approval, make_answer("deny"), approval.digest)
+        late = replace(make_answer("allow", "bob"), rules=(rule(tool="write"),))
         with pytest.raises(Conflict, match="Already denied by ann"):
             await person_actions.answer(here.gate, approval, late, approval.digest)
         stale = await asked(here, "write", "b")
@@ -410,11 +410,11 @@ async def test_whoever_comes_late_makes_no_rule(tmp_path: Path) -> None:
 
 async def test_a_rule_that_cannot_be_recorded_does_not_hold(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         approval = await asked(here, "write", "a")
         call = here.gate.open[approval.call]
-        given = replace(says("deny"), rules=(rule(tool="write"),))
-        with refusing(here.path, "RuleAdded"), pytest.raises(Unwritable):
+        given = replace(make_answer("deny"), rules=(rule(tool="write"),))
+        with full_disk(here.path, "RuleAdded"), pytest.raises(Unwritable):
             await person_actions.answer(here.gate, approval, given, approval.digest)
         assert here.rules.known() == []
         with suppress(Unwritable):  # the answer was lost with it

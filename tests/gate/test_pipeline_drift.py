@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import ONE, rule, scene
-from tests.gate.toys import Sheet, Write
+from tests.support.actors import ANN
+from tests.support.gate_world import ONE, gate_world, rule
+from tests.support.sample_tools import Sheet, Write
 
 from handrail.gate.pipeline import find_drift
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_of_a_file_the_tool_says_how_it_differs(tmp_path: Path) -> None:
     tool = Sheet()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         asked = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE)
         tool.holds = "other"
         now = await here.gate.drafts.fresh("sheet", {"word": "new"}, ONE)
@@ -24,7 +24,7 @@ async def test_of_a_file_the_tool_says_how_it_differs(tmp_path: Path) -> None:
 
 async def test_of_anything_else_it_is_named(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         asked = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)
         here.rules.add(rule("ask", tool="write"), ANN)
         by_rule = await here.gate.drafts.fresh("write", {"word": "a"}, ONE)

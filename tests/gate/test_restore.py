@@ -6,9 +6,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.gate.scene import Scene, caller, rule, says, scene
-from tests.gate.toys import Echo, Patient, Planner, Printer, Sheet, Stubborn, Write, said
+from tests.support.actors import ANN
+from tests.support.gate_world import GateWorld, caller, gate_world, make_answer, rule
+from tests.support.sample_tools import Echo, Patient, Planner, Printer, Sheet, Stubborn, Write, word_result
 
 from handrail.errors import Conflict
 from handrail.gate import person_actions
@@ -61,14 +61,14 @@ def no_output(terminal: str) -> Result | None:
     return None
 
 
-async def take_over(here: Scene) -> Restored:
+async def take_over(here: GateWorld) -> Restored:
     async with open_records(here.path / "handrail.db") as records:
         return await restore(here.gate, records, no_output)
 
 
 async def waiting(path: Path, *tools: Echo) -> Call:
     """A call that a daemon left waiting for a person."""
-    async with scene(path, *tools) as here:
+    async with gate_world(path, *tools) as here:
         client = here.client(tools[0].name, {"word": "kept"})
         call = await client.call()
         await here.question(call)
@@ -80,7 +80,7 @@ async def waiting(path: Path, *tools: Echo) -> Call:
 
 async def test_a_daemon_that_leaves_interrupts_what_runs(tmp_path: Path) -> None:
     tool = Patient()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient")
         call = await client.call()
         await tool.started.wait()
@@ -90,7 +90,7 @@ async def test_a_daemon_that_leaves_interrupts_what_runs(tmp_path: Path) -> None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("interrupted", "handrail")
         assert "unknown" in reply.outcome.message
         assert "not run again" in reply.outcome.message
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         assert await take_over(here) == Restored(interrupted=1, approvals_kept=0)
         assert (await here.fact(CallSettled, call)).ending == "interrupted"
         assert (await here.fact(CallStopped, call)).receipt.stopped, (
@@ -102,17 +102,17 @@ async def test_a_daemon_that_leaves_interrupts_what_runs(tmp_path: Path) -> None
 async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allowed(tmp_path: Path) -> None:
     tool = Write()
     left = await waiting(tmp_path, tool)
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         assert await take_over(here) == Restored(interrupted=0, approvals_kept=1)
         call = here.gate.open[left.id]
         assert (call.status, call.client_gone) == ("waiting", True)
         assert call.approval is not None
         assert left.approval is not None
         assert (call.approval.id, call.approval.digest) == (left.approval.id, left.approval.digest)
-        await person_actions.answer(here.gate, call.approval, says("allow"), left.approval.digest)
+        await person_actions.answer(here.gate, call.approval, make_answer("allow"), left.approval.digest)
         await call.settled()
         settled = await here.fact(CallSettled, call)
-        assert (settled.ending, settled.result) == ("done", said("kept"))
+        assert (settled.ending, settled.result) == ("done", word_result("kept"))
         assert tool.runs == ["kept"]
         assert await here.kinds(call) == [
             "CallOpened",
@@ -124,8 +124,10 @@ async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allow
             "CallSettled",
         ]
         with pytest.raises(Conflict):
-            await person_actions.answer(here.gate, call.approval, says("allow", "bob"), left.approval.digest)
-    async with scene(tmp_path, tool) as here:
+            await person_actions.answer(
+                here.gate, call.approval, make_answer("allow", "bob"), left.approval.digest
+            )
+    async with gate_world(tmp_path, tool) as here:
         assert await take_over(here) == Restored(interrupted=0, approvals_kept=0)
     assert tool.runs == ["kept"]
 
@@ -134,12 +136,12 @@ async def test_a_waiting_call_outlives_the_daemon_and_runs_once_when_it_is_allow
 async def test_a_restored_call_can_be_denied_or_cancelled(tmp_path: Path, verb: str, ending: str) -> None:
     tool = Write()
     await waiting(tmp_path, tool)
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         await take_over(here)
         (call,) = here.gate.open.values()
         assert call.approval is not None
         if verb == "deny":
-            await person_actions.answer(here.gate, call.approval, says("deny"), call.approval.digest)
+            await person_actions.answer(here.gate, call.approval, make_answer("deny"), call.approval.digest)
         else:
             person_actions.cancel(here.gate, call, ANN)
         await call.settled()
@@ -151,7 +153,7 @@ async def test_a_call_may_wait_through_many_daemons_and_loses_its_client_once(tm
     tool = Write()
     left = await waiting(tmp_path, tool)
     for _ in range(3):
-        async with scene(tmp_path, tool) as here:
+        async with gate_world(tmp_path, tool) as here:
             assert (await take_over(here)).approvals_kept == 1
             assert (await here.kinds(left)).count("CallClientGone") == 1
             here.gate.leave()
@@ -160,7 +162,7 @@ async def test_a_call_may_wait_through_many_daemons_and_loses_its_client_once(tm
 async def test_the_same_client_asking_again_after_a_restart_gets_the_call_that_waits(tmp_path: Path) -> None:
     tool = Write()
     left = await waiting(tmp_path, tool)
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         await take_over(here)
         again = await here.submit("write", {"word": "kept"})
         assert (again.call.id, again.repeated, again.outcome) == (left.id, True, None)
@@ -173,14 +175,14 @@ async def test_what_changed_while_no_daemon_ran_is_not_done(tmp_path: Path, look
     tool = Write()
     await waiting(tmp_path, tool)
     tool.bound = {"version": 2}
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         await take_over(here)
         (call,) = here.gate.open.values()
         assert call.approval is not None
         if looked:
             await drafted(call)
         assert (call.approval.draft is not None) == looked
-        await person_actions.answer(here.gate, call.approval, says("allow"), call.approval.digest)
+        await person_actions.answer(here.gate, call.approval, make_answer("allow"), call.approval.digest)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, tool.runs) == ("failed", [])
@@ -189,7 +191,7 @@ async def test_what_changed_while_no_daemon_ran_is_not_done(tmp_path: Path, look
 
 async def test_a_waiting_call_whose_tool_is_gone_fails_with_a_sentence(tmp_path: Path) -> None:
     left = await waiting(tmp_path, Write())
-    async with scene(tmp_path, Echo()) as here:
+    async with gate_world(tmp_path, Echo()) as here:
         await take_over(here)
         settled = await here.fact(CallSettled, left)
         assert (settled.ending, settled.message) == (
@@ -203,7 +205,7 @@ async def test_a_crash_leaves_running_calls_to_be_interrupted_and_waiting_ones_t
     tmp_path: Path,
 ) -> None:
     run, write = Patient(), Write()
-    async with scene(tmp_path, run, write) as here:
+    async with gate_world(tmp_path, run, write) as here:
         running = await here.client("patient").call()
         asked = await here.client("write").call()
         await run.started.wait()
@@ -211,14 +213,14 @@ async def test_a_crash_leaves_running_calls_to_be_interrupted_and_waiting_ones_t
         await here.facts()
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
-    async with scene(remains, run, write) as here:
+    async with gate_world(remains, run, write) as here:
         assert await take_over(here) == Restored(interrupted=1, approvals_kept=1)
         settled = await here.fact(CallSettled, running)
         assert (settled.ending, settled.by) == ("interrupted", "handrail")
         await here.fact(CallClientGone, asked)
         call = here.gate.open[asked.id]
         assert call.approval is not None
-        await person_actions.answer(here.gate, call.approval, says("allow"), call.approval.digest)
+        await person_actions.answer(here.gate, call.approval, make_answer("allow"), call.approval.digest)
         await call.settled()
         assert (run.runs, write.runs) == (["hello"], ["hello"])
 
@@ -226,18 +228,18 @@ async def test_a_crash_leaves_running_calls_to_be_interrupted_and_waiting_ones_t
 async def test_a_crash_after_the_answer_uses_up_the_approval_and_runs_nothing(tmp_path: Path) -> None:
     """The answer is on record and the call has not started: nobody knows, so it is not run by itself."""
     tool = Planner("write")
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("planner")
         call = await client.call()
         tool.planned.set()
         approval = await here.question(call)
         tool.planned = anyio.Event()  # it plans again once it is allowed, and the crash comes then
         await here.journal.committed(
-            await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+            await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         )
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
-    async with scene(remains, tool) as here:
+    async with gate_world(remains, tool) as here:
         assert await take_over(here) == Restored(interrupted=1, approvals_kept=0)
         assert (await here.fact(CallSettled, call)).ending == "interrupted"
         assert (tool.runs, here.gate.open) == ([], {})
@@ -245,7 +247,7 @@ async def test_a_crash_after_the_answer_uses_up_the_approval_and_runs_nothing(tm
 
 async def test_a_client_that_is_cut_off_by_the_leaving_daemon_cancels_nothing(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("write")
         call = await client.call()
         await here.question(call)
@@ -258,7 +260,7 @@ async def test_a_client_that_is_cut_off_by_the_leaving_daemon_cancels_nothing(tm
 
 async def test_a_leaving_daemon_starts_nothing_new(tmp_path: Path) -> None:
     tool = Echo("write")
-    async with scene(tmp_path, tool, default="allow") as here:
+    async with gate_world(tmp_path, tool, default="allow") as here:
         here.gate.leave()
         reply = await here.submit("echo")
         assert reply.outcome is not None
@@ -271,14 +273,14 @@ async def test_an_answer_to_a_leaving_daemon_is_never_run_twice(tmp_path: Path) 
         accepts = True
 
     tool = Asked("write")
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("patient")
         call = await client.call()
         approval = await here.question(call)
         here.gate.leave()
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         await tool.started.wait()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         assert (await take_over(here)).approvals_kept == 0
         assert (await here.fact(CallSettled, call)).ending == "interrupted"
         assert tool.runs == ["hello"]
@@ -287,13 +289,13 @@ async def test_an_answer_to_a_leaving_daemon_is_never_run_twice(tmp_path: Path) 
 async def test_a_daemon_that_falls_without_taking_leave_withdraws_no_question(tmp_path: Path) -> None:
     """Its task group is cancelled by some fault, and nobody called `leave`."""
     run, write = Printer("read"), Write()
-    async with scene(tmp_path, run, write) as here:
+    async with gate_world(tmp_path, run, write) as here:
         running = await here.client("printer").call()
         asked = await here.client("write").call()
         await run.started.wait()
         await here.question(asked)
         here.group.cancel_scope.cancel()
-    async with scene(tmp_path, run, write) as here:
+    async with gate_world(tmp_path, run, write) as here:
         found = await take_over(here)
         assert found.approvals_kept == 1
         assert (await here.fact(CallSettled, running)).ending == "interrupted"
@@ -302,7 +304,7 @@ async def test_a_daemon_that_falls_without_taking_leave_withdraws_no_question(tm
 
 async def test_a_waiting_call_of_an_operation_outlives_the_daemon_too(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         async with here.gate.operation(caller()) as operation:
             client = here.client("write", caller=caller(operation=operation.id))
             call = await client.call()
@@ -311,18 +313,20 @@ async def test_a_waiting_call_of_an_operation_outlives_the_daemon_too(tmp_path: 
         facts = await here.facts()
         ended = [fact for fact in facts if isinstance(fact, OperationEnded)]
         assert [(end.cancelled_by, end.cancelled_calls) for end in ended] == [(None, ())]
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         assert (await take_over(here)).approvals_kept == 1
         restored = here.gate.open[call.id]
         assert restored.approval is not None
-        await person_actions.answer(here.gate, restored.approval, says("allow"), restored.approval.digest)
+        await person_actions.answer(
+            here.gate, restored.approval, make_answer("allow"), restored.approval.digest
+        )
         await restored.settled()
         assert tool.runs == ["hello"]
 
 
 async def test_a_stubborn_tool_does_not_keep_the_client_of_a_leaving_daemon_waiting(tmp_path: Path) -> None:
     tool = Stubborn()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("stubborn")
         await tool.started.wait()
         here.gate.leave()
@@ -338,7 +342,7 @@ async def test_a_crash_after_an_edited_answer_runs_nothing_and_says_that_nothing
     """The answer is on record and the call had not begun: what a person edited is not run by itself either."""
     tool = Planner("write")
     tool.planned.set()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call = await here.client("planner", {"word": "a"}).call()
         approval = await here.question(call)
         edit = await person_actions.edit(here.gate, call, {"word": "b"})
@@ -348,7 +352,7 @@ async def test_a_crash_after_an_edited_answer_runs_nothing_and_says_that_nothing
         await here.journal.committed(seq)
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
-    async with scene(remains, tool) as here:
+    async with gate_world(remains, tool) as here:
         assert await take_over(here) == Restored(interrupted=1, approvals_kept=0)
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.by, settled.result) == ("interrupted", "handrail", None)
@@ -361,11 +365,11 @@ async def test_a_daemon_that_leaves_before_an_allowed_call_began_says_that_nothi
 ) -> None:
     tool = Planner("write")
     tool.planned.set()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         client = here.client("planner")
         approval = await here.question(await client.call())
         tool.planned = anyio.Event()
-        await person_actions.answer(here.gate, approval, says("allow"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
         here.gate.leave()
         reply = await client.reply()
         assert reply.outcome is not None
@@ -375,7 +379,7 @@ async def test_a_daemon_that_leaves_before_an_allowed_call_began_says_that_nothi
 
 async def test_a_crash_after_an_edited_call_began_says_what_was_edited(tmp_path: Path) -> None:
     tool = Patient("write")
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call = await here.client("patient", {"word": "a"}).call()
         approval = await here.question(call)
         edit = await person_actions.edit(here.gate, call, {"word": "b"})
@@ -386,7 +390,7 @@ async def test_a_crash_after_an_edited_call_began_says_what_was_edited(tmp_path:
         await here.facts()
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
-    async with scene(remains, tool) as here:
+    async with gate_world(remains, tool) as here:
         await take_over(here)
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.message) == ("interrupted", INTERRUPTED)
@@ -396,13 +400,13 @@ async def test_a_crash_after_an_edited_call_began_says_what_was_edited(tmp_path:
 
 async def test_a_crash_after_a_denial_leaves_a_denial(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call = await here.client("write").call()
         approval = await here.question(call)
-        await person_actions.answer(here.gate, approval, says("deny", "ann", "no"), approval.digest)
+        await person_actions.answer(here.gate, approval, make_answer("deny", "ann", "no"), approval.digest)
         await call.settled()
     remains = crash_before_settling(tmp_path, tmp_path / "after")
-    async with scene(remains, tool) as here:
+    async with gate_world(remains, tool) as here:
         assert await take_over(here) == Restored(interrupted=0, approvals_kept=0)
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.by, settled.message) == ("denied", "ann", "no")
@@ -411,13 +415,13 @@ async def test_a_crash_after_a_denial_leaves_a_denial(tmp_path: Path) -> None:
 
 async def test_a_crash_while_a_call_was_planned_says_that_nothing_was_done(tmp_path: Path) -> None:
     tool = Planner("write")
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         call = await here.client("planner").call()
         await tool.planning.wait()
         await here.facts()
         remains = crash(tmp_path, tmp_path / "after")
         here.gate.leave()
-    async with scene(remains, tool) as here:
+    async with gate_world(remains, tool) as here:
         assert (await take_over(here)).interrupted == 1
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.message) == ("interrupted", NOT_BEGUN)
@@ -426,7 +430,7 @@ async def test_a_crash_while_a_call_was_planned_says_that_nothing_was_done(tmp_p
 async def test_a_restored_question_can_be_edited_and_answered_with_rules(tmp_path: Path) -> None:
     tool = Write()
     left = await waiting(tmp_path, tool)
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         await take_over(here)
         call = here.gate.open[left.id]
         assert call.approval is not None
@@ -445,7 +449,7 @@ async def test_a_restored_proposal_can_be_reviewed(tmp_path: Path) -> None:
     tool = Sheet()
     left = await waiting(tmp_path, tool)
     tool.holds = "other"  # while no daemon ran
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         await take_over(here)
         call = here.gate.open[left.id]
         approval = call.approval
@@ -464,7 +468,7 @@ async def test_a_restored_proposal_can_be_reviewed(tmp_path: Path) -> None:
 async def test_a_rule_made_after_a_restart_answers_what_waits_since_before(tmp_path: Path) -> None:
     tool = Write()
     left = await waiting(tmp_path, tool)
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         await take_over(here)
         call = here.gate.open[left.id]
         await drafted(call)
@@ -475,17 +479,17 @@ async def test_a_rule_made_after_a_restart_answers_what_waits_since_before(tmp_p
 
 async def test_twenty_questions_outlive_the_daemon_and_each_is_answered_once(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         for turn in range(20):
             await here.question(await here.client("write", {"word": str(turn)}).call())
         here.gate.leave()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         assert (await take_over(here)).approvals_kept == 20
         calls = list(here.gate.open.values())
         for number, call in enumerate(calls):
             assert call.approval is not None
             kind = "deny" if number % 4 == 0 else "allow"
-            await person_actions.answer(here.gate, call.approval, says(kind), call.approval.digest)
+            await person_actions.answer(here.gate, call.approval, make_answer(kind), call.approval.digest)
         for call in calls:
             await call.settled()
         assert sorted(tool.runs, key=int) == [str(turn) for turn in range(20) if turn % 4]
@@ -497,7 +501,7 @@ async def test_a_restored_question_has_all_the_time_again_and_tells_how_long_it_
     tool = Write()
     left = await waiting(tmp_path, tool)
     aged(tmp_path, 90_000)
-    async with scene(tmp_path, tool, expire_seconds=0.05) as here:
+    async with gate_world(tmp_path, tool, expire_seconds=0.05) as here:
         await take_over(here)
         call = here.gate.open[left.id]
         assert call.approval is not None
@@ -509,12 +513,12 @@ async def test_a_restored_question_has_all_the_time_again_and_tells_how_long_it_
 
 async def test_a_crash_after_a_question_expired_leaves_it_expired(tmp_path: Path) -> None:
     tool = Write()
-    async with scene(tmp_path, tool, expire_seconds=0.05) as here:
+    async with gate_world(tmp_path, tool, expire_seconds=0.05) as here:
         call = await here.client("write").call()
         await here.fact(ApprovalExpired, call)
         await call.settled()
     remains = crash_before_settling(tmp_path, tmp_path / "after")
-    async with scene(remains, tool) as here:
+    async with gate_world(remains, tool) as here:
         assert await take_over(here) == Restored(interrupted=0, approvals_kept=0)
         settled = await here.fact(CallSettled, call)
         assert settled.message.startswith("Expired")

@@ -7,7 +7,7 @@ from tests.house.source import ROOT, Module, modules
 from tests.house.source import imports as imports_of
 
 TESTS = ROOT / "tests"
-BESIDE = {"house", "contracts", "e2e", "bench", "model", "real", "safety", "browser"}
+BESIDE = {"house", "contracts", "e2e", "bench", "support", "real_agents", "safety", "browser"}
 """Folders of tests that mirror no package."""
 THROUGH_THE_DAEMON = ("handrail.server.", "handrail.daemon.")
 """Packages whose modules are tested in a running daemon: tests/e2e."""

@@ -6,17 +6,19 @@ import signal
 import socket
 import string
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, ENV, Scene, keeping, output, until
-from tests.keeper.window import Peer, attached, connected, refusal
+from tests.support.keeper_terminals import BOUND, ENV, KeeperTerminals, all_output, running_keeper, until
 
+from handrail.framing import LineBuffer
 from handrail.keeper.connection import WINDOW_INPUT_MAX
-from handrail.keeper.message_framing import encode, name_of
+from handrail.keeper.message_framing import FRAME_MAX, encode, name_of
 from handrail.keeper.protocol import (
     PROTOCOL,
     Attached,
@@ -49,10 +51,73 @@ from handrail.keeper.protocol import (
     Swept,
     Typed,
     Welcome,
+    from_keeper,
 )
+from handrail.paths import Places
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
+
+M = TypeVar("M")
+
+
+@dataclass
+class Peer:
+    """A connection to the keeper; `heard` is all it was told and nobody has asked for yet."""
+
+    sock: socket.socket
+    heard: list[Any] = field(default_factory=list[Any])
+    _lines: LineBuffer = field(default_factory=lambda: LineBuffer(FRAME_MAX))
+
+    def say(self, message: object) -> None:
+        self.sock.sendall(encode(message))
+
+    def wait_for(self, kind: type[M], **wanted: object) -> M:
+        """The first message of this kind, with these fields, that was or will be told."""
+        while True:
+            for message in self.heard:
+                if (
+                    isinstance(message, kind)
+                    and wanted.items() <= {name: getattr(message, name) for name in wanted}.items()
+                ):
+                    self.heard.remove(message)
+                    return message
+            self.listen()
+
+    def listen(self) -> None:
+        data = self.sock.recv(65536)
+        if not data:
+            raise EOFError("The keeper hung up.")
+        self.heard += [from_keeper(line) for line in self._lines.feed(data)]
+
+
+@dataclass
+class Window(Peer):
+    kept: Kept | None = None
+
+
+@contextmanager
+def connected(places: Places) -> Generator[Peer]:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(BOUND)
+        sock.connect(str(places.keeper_socket))
+        yield Peer(sock)
+
+
+@contextmanager
+def attached(places: Places, terminal: str, *, ends: bool = False) -> Generator[Window]:
+    with connected(places) as peer:
+        window = Window(peer.sock)
+        window.say(Hello(PROTOCOL, "attach", terminal=terminal, ends=ends))
+        assert window.wait_for(Welcome).kept == 1
+        window.kept = window.wait_for(Kept)
+        yield window
+
+
+def refusal(places: Places, hello: Hello) -> str:
+    with connected(places) as peer:
+        peer.say(hello)
+        return peer.wait_for(Refused).why
 
 
 class Ear:
@@ -69,14 +134,14 @@ class Ear:
 
 
 @asynccontextmanager
-async def listening(home: Path) -> AsyncGenerator[tuple[Scene, Ear]]:
-    async with keeping(home) as scene:
+async def listening(home: Path) -> AsyncGenerator[tuple[KeeperTerminals, Ear]]:
+    async with running_keeper(home) as scene:
         ear = Ear(scene.terminals)
         scene.keeper.listener = ear
         yield scene, ear
 
 
-def resize(scene: Scene, terminal: Terminal, cols: int, rows: int) -> Resize:
+def resize(scene: KeeperTerminals, terminal: Terminal, cols: int, rows: int) -> Resize:
     return Resize(scene.keeper.number(), terminal.id, cols, rows)
 
 
@@ -97,16 +162,16 @@ async def test_a_window_types_hears_of_the_output_and_of_the_end(home: Path) -> 
             assert window.wait_for(Exited).exit == Exit(code=3)
             end = window.wait_for(Swept).size
             assert window.wait_for(Grown).size <= end
-            assert await output(terminal) == b"it\r\ngot it\r\n"
+            assert await all_output(terminal) == b"it\r\ngot it\r\n"
             await until(lambda: Overheard(terminal.id, b"it\n", secret=False, size=0) in ear.heard)
             assert Attached(terminal.id, attached=True) in ear.heard
         await until(lambda: ear.heard[-1] == Attached(terminal.id, attached=False))
 
 
 async def test_what_ended_shows_in_a_window_until_it_is_forgotten(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("exit 4")
-        await output(terminal)
+        await all_output(terminal)
         with attached(scene.places, terminal.id, ends=True) as window:
             assert window.kept is not None
             assert window.kept.exit == Exit(code=4)
@@ -142,7 +207,7 @@ async def test_the_size_is_the_windows_while_there_is_one(home: Path) -> None:
 
 
 async def test_a_terminal_ends_with_the_window_that_said_so_and_with_no_other(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open("sleep", "1000")
         with attached(scene.places, terminal.id, ends=True) as own:
             with attached(scene.places, terminal.id) as visitor:
@@ -156,7 +221,7 @@ async def test_a_terminal_ends_with_the_window_that_said_so_and_with_no_other(ho
 
 
 async def test_a_window_that_dies_without_a_word_ends_its_terminal_too(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open("sleep", "1000")
         hello = encode(Hello(PROTOCOL, "attach", terminal=terminal.id, ends=True))
         program = (
@@ -170,7 +235,7 @@ async def test_a_window_that_dies_without_a_word_ends_its_terminal_too(home: Pat
 
 
 async def test_a_window_signals_and_stops(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("trap 'echo caught' USR1; echo up; while :; do sleep 0.01; done")
         await until(lambda: terminal.tail.end > 0)
         with attached(scene.places, terminal.id) as window:
@@ -195,7 +260,7 @@ async def test_what_a_terminal_hides_is_typed_but_told_to_nobody(home: Path) -> 
         assert [each for each in ear.heard if isinstance(each, Overheard)] == [
             Overheard(terminal.id, b"", secret=True, size=4)
         ]
-        assert b"hunter2" not in await output(terminal)
+        assert b"hunter2" not in await all_output(terminal)
 
 
 @pytest.mark.parametrize("whose", ["itself", "another"])
@@ -205,16 +270,16 @@ async def test_no_window_opens_from_inside(home: Path, whose: str) -> None:
         "import socket, sys\ns = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
         f"s.send(b'{hello % (PROTOCOL, 'inner' if whose == 'itself' else 'victim')}'); print(s.makefile().readline())"
     )
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         await scene.open("cat", id="victim")
         command = (sys.executable, "-c", program, str(scene.places.keeper_socket))
-        said = await output(await scene.open(*command, id="inner"))
+        said = await all_output(await scene.open(*command, id="inner"))
         assert b"does not take orders" in said
         assert b"welcome" not in said
 
 
 async def test_a_window_must_be_on_a_terminal_that_can_be_seen(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         piped, pipes = await scene.terminals.open_pipes(["sleep", "1000"], "/", ENV)
         terminal = await scene.open("cat")
         for fd in pipes:
@@ -245,7 +310,7 @@ def as_daemon(peer: Peer, last: bytes) -> list[Overheard]:
 
 
 async def test_what_is_typed_while_no_daemon_runs_waits_for_the_next(home: Path) -> None:
-    async with keeping(home, end=False) as scene:
+    async with running_keeper(home, end=False) as scene:
         terminal = await scene.sh("stty raw -echo; echo; cat > /dev/null")
         await until(lambda: terminal.tail.end == 1)  # from here on nothing that is typed is shown
     with attached(scene.places, terminal.id) as window:
@@ -264,12 +329,12 @@ async def test_what_is_typed_while_no_daemon_runs_waits_for_the_next(home: Path)
             late = as_daemon(daemon, b"0699")
     assert 100 < len(late) < 700
     assert sum(len(each.data) for each in late) <= WINDOW_INPUT_MAX
-    async with keeping(home):
+    async with running_keeper(home):
         pass
 
 
 async def test_a_window_that_never_reads_costs_nothing_and_is_told_the_latest(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh(f"while [ ! -e {home}/end ]; do echo x; done")
         with attached(scene.places, terminal.id) as silent, attached(scene.places, terminal.id) as busy:
             silent.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -307,7 +372,7 @@ ELSEWHERE: dict[type, Request] = {
 
 
 async def test_a_window_gives_no_order_beyond_its_terminal(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         victim, own = await scene.open("cat", id="victim"), await scene.open("cat", id="own")
         with attached(scene.places, own.id) as window:
             for request in ELSEWHERE.values():
@@ -321,7 +386,7 @@ async def test_a_window_gives_no_order_beyond_its_terminal(home: Path) -> None:
 
 async def test_whatever_a_window_sends_reaches_no_other_terminal(home: Path) -> None:
     chance = random.Random(20260)
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         victim = await scene.open("cat", id="victim")
         await scene.open("sleep", "1000", id="own")
         for _ in range(40):

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from tests.keeper.scene import BOUND
+from tests.support.keeper_terminals import BOUND
 
 from handrail.framing import LineBuffer
 from handrail.keeper.connection import BACKLOG_MAX, Connection

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, ENV, Scene, command_lines, is_alive, keeping, until
+from tests.support.keeper_terminals import BOUND, ENV, KeeperTerminals, running_keeper, until
+from tests.support.processes import command_lines, is_alive
 
 from handrail.keeper import process_tree
 from handrail.keeper.protocol import Input as Typing
@@ -20,11 +21,11 @@ from handrail.terminal.terminal import Terminal
 BASH = ("bash", "--norc", "--noprofile", "-i")
 
 
-async def look(scene: Scene, terminal: Terminal) -> Seen:
+async def look(scene: KeeperTerminals, terminal: Terminal) -> Seen:
     return (await scene.keeper.request(Look(scene.keeper.number(), terminal.id), Looked)).seen
 
 
-async def seen(scene: Scene, terminal: Terminal, wanted: Callable[[Seen], bool]) -> Seen:
+async def seen(scene: KeeperTerminals, terminal: Terminal, wanted: Callable[[Seen], bool]) -> Seen:
     """Look again until it is as it should be: a program takes a moment to come to its read."""
     found: Seen | None = None
     try:
@@ -36,7 +37,7 @@ async def seen(scene: Scene, terminal: Terminal, wanted: Callable[[Seen], bool])
     return found
 
 
-async def type_in(scene: Scene, terminal: Terminal, data: bytes, *, person: bool = True) -> Typed:
+async def type_in(scene: KeeperTerminals, terminal: Terminal, data: bytes, *, person: bool = True) -> Typed:
     return await scene.keeper.request(Typing(scene.keeper.number(), terminal.id, data, person=person), Typed)
 
 
@@ -45,7 +46,7 @@ def name(found: Seen) -> str | None:
 
 
 async def test_a_program_that_reads_its_terminal_is_seen_reading(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.terminals.open(["cat"], "/usr", ENV)
         found = await seen(scene, terminal, lambda found: found.reading == "tty")
         assert found == Seen(
@@ -55,7 +56,7 @@ async def test_a_program_that_reads_its_terminal_is_seen_reading(home: Path) -> 
 
 
 async def test_a_shells_own_read_is_a_read(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open("bash", "-c", "read x; echo $x")
         found = await seen(scene, terminal, lambda found: found.reading == "tty")
         assert (name(found), found.busy) == ("bash", False)
@@ -63,7 +64,7 @@ async def test_a_shells_own_read_is_a_read(home: Path) -> None:
 
 @pytest.mark.parametrize("readline", [False, True])
 async def test_pythons_input_waits_by_read_or_with_readline_raw_by_poll(home: Path, readline: bool) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         program = ("import readline; " if readline else "") + "input('? ')"
         terminal = await scene.python(program)
         found = await seen(
@@ -74,7 +75,7 @@ async def test_pythons_input_waits_by_read_or_with_readline_raw_by_poll(home: Pa
 
 
 async def test_a_program_that_sleeps_is_not_seen_reading(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open("sleep", "1000")
         found = await seen(scene, terminal, lambda found: name(found) == "sleep")
         assert (await look(scene, terminal)).reading == "other"
@@ -82,7 +83,7 @@ async def test_a_program_that_sleeps_is_not_seen_reading(home: Path) -> None:
 
 
 async def test_a_poll_that_waits_for_nothing_is_sleep(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.python("import select; print(1, flush=True); select.poll().poll(1000000)")
         await until(lambda: terminal.tail.end > 0)
         assert (await look(scene, terminal)).reading == "other"
@@ -96,7 +97,7 @@ async def test_an_event_loop_polls_the_terminal_only_if_it_watches_it(home: Path
         "if len(sys.argv) > 1: e.register(os.open('/dev/tty', os.O_RDONLY), 1)\n"
         "print(1, flush=True); e.poll()"
     )
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         server, prompt = await scene.python(program), await scene.python(program, "asks")
         await until(lambda: server.tail.end > 0)
         await seen(scene, prompt, lambda found: found.reading == "poll")
@@ -104,7 +105,7 @@ async def test_an_event_loop_polls_the_terminal_only_if_it_watches_it(home: Path
 
 
 async def test_a_bash_prompt_is_raw_and_not_busy_and_knows_where_it_is(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open(*BASH)
         found = await seen(
             scene, terminal, lambda found: not found.canonical and found.reading in ("poll", "tty")
@@ -115,7 +116,7 @@ async def test_a_bash_prompt_is_raw_and_not_busy_and_knows_where_it_is(home: Pat
 
 
 async def test_jobs_come_to_the_front_and_go(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open(*BASH)
         await seen(scene, terminal, lambda found: not found.canonical)
         await type_in(scene, terminal, b"cd /usr; sleep 1000 & (cd /; exec cat)\r")
@@ -132,7 +133,7 @@ async def test_jobs_come_to_the_front_and_go(home: Path) -> None:
 
 
 async def test_in_a_pipeline_the_one_that_reads_the_terminal_is_in_front(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open(*BASH)
         await seen(scene, terminal, lambda found: not found.canonical)
         await type_in(scene, terminal, b"sleep 1000 | cat /dev/tty\r")
@@ -141,7 +142,7 @@ async def test_in_a_pipeline_the_one_that_reads_the_terminal_is_in_front(home: P
 
 
 async def test_a_script_waits_for_the_command_in_front(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("sleep 1000 & sh -c 'sleep 999; true'; true")
         found = await seen(scene, terminal, lambda found: name(found) == "sleep" and found.busy)
         assert found.foreground is not None
@@ -149,7 +150,7 @@ async def test_a_script_waits_for_the_command_in_front(home: Path) -> None:
 
 
 async def test_a_thread_that_reads_counts_for_its_program(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         program = (
             "import threading, sys\nt = threading.Thread(target=sys.stdin.readline); t.start(); t.join()"
         )
@@ -158,7 +159,7 @@ async def test_a_thread_that_reads_counts_for_its_program(home: Path) -> None:
 
 
 async def test_where_the_keys_are_hidden_a_person_may_type_and_an_agent_may_not(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("stty -echo; cat")
         found = await seen(scene, terminal, lambda found: found.reading == "tty" and not found.echo)
         assert (found.secret, name(found)) == (True, "cat")
@@ -170,13 +171,13 @@ async def test_where_the_keys_are_hidden_a_person_may_type_and_an_agent_may_not(
         assert terminal.tail.read(0)[0] == b"hunter2\r\n"
 
 
-def _id(scene: Scene) -> int:
+def _id(scene: KeeperTerminals) -> int:
     """The number of the request that was just answered."""
     return scene.keeper.number() - 1
 
 
 async def test_what_has_ended_or_has_pipes_is_not_looked_at(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("exit 1")
         with anyio.fail_after(BOUND):
             await terminal.wait()
@@ -190,7 +191,7 @@ async def test_what_has_ended_or_has_pipes_is_not_looked_at(home: Path) -> None:
 
 
 async def test_looking_while_processes_come_and_go_never_fails(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("while :; do cat /dev/null | cat & (true); wait; done")
         for _ in range(300):
             found = await look(scene, terminal)
@@ -200,7 +201,7 @@ async def test_looking_while_processes_come_and_go_never_fails(home: Path) -> No
 
 
 async def test_a_crowd_in_front_is_looked_at_only_so_far(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("for i in $(seq 400); do sleep 1000 & done; echo up; wait")
         await until(lambda: terminal.tail.end > 0)
         await scene.keeper.health()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.keeper.scene import keeping
+from tests.support.keeper_terminals import running_keeper
 
 from handrail.keeper.requests import Ports
 
@@ -56,12 +56,12 @@ def test_whoever_connects_while_there_is_no_daemon_is_served_by_the_next(ports: 
 
 @pytest.mark.anyio
 async def test_the_next_daemon_is_given_the_same_port_by_the_keeper(home: Path) -> None:
-    async with keeping(home, end=False) as first:
+    async with running_keeper(home, end=False) as first:
         with await first.keeper.listen(0) as listener:
             port = listener.getsockname()[1]
             assert not os.get_inheritable(listener.fileno())
     with pytest.raises(OSError, match="in use"):
         socket.create_server(("127.0.0.1", port))
-    async with keeping(home) as second:
+    async with running_keeper(home) as second:
         with await second.keeper.listen(port) as listener:
             assert listener.getsockname()[1] == port

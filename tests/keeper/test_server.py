@@ -12,7 +12,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, ENV, Mark, is_alive, keeping, nothing_left, output, parent_of, until
+from tests.support.keeper_terminals import BOUND, ENV, all_output, running_keeper, until
+from tests.support.processes import ProcessMark, is_alive, kill_at_end, parent_of
 
 import handrail.keeper
 from handrail.keeper import lineage
@@ -56,15 +57,15 @@ def say(places: Places, line: bytes) -> Welcome | Refused:
 
 
 async def test_the_next_daemon_adopts_what_runs_and_loses_no_byte(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home, end=False) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home, end=False) as scene:
             script = f"echo before; while [ ! -e {home}/go ]; do sleep 0.01; done; echo after; sleep {mark.seconds}"
             terminal = await scene.sh(script, size=(90, 20))
             await until(lambda: terminal.tail.end > 0)
             first = scene.keeper.pid
         (home / "go").touch()
-        async with keeping(home) as scene:
+        async with running_keeper(home) as scene:
             assert scene.keeper.pid == first
             adopted = scene.terminals.live[terminal.id]
             same = (adopted.pid, adopted.argv, adopted.cwd, adopted.size, adopted.exit)
@@ -77,41 +78,41 @@ async def test_the_next_daemon_adopts_what_runs_and_loses_no_byte(home: Path) ->
 
 
 async def test_what_ended_while_no_daemon_ran_is_told_to_the_next(home: Path) -> None:
-    async with keeping(home, end=False) as scene:
+    async with running_keeper(home, end=False) as scene:
         script = f"while [ ! -e {home}/go ]; do sleep 0.01; done; echo done; exit 4"
         terminal = await scene.sh(script)
     (home / "go").touch()
     await until(lambda: not is_alive(terminal.pid))
-    async with keeping(home, end=False) as scene:
+    async with running_keeper(home, end=False) as scene:
         adopted = scene.terminals.get(terminal.id)
         assert adopted is not None
         with anyio.fail_after(BOUND):
             assert await adopted.wait() == Exit(code=4)
-        assert await output(adopted) == b"done\r\n"
+        assert await all_output(adopted) == b"done\r\n"
         assert scene.events == [("ended", terminal.id), ("swept", terminal.id)]
-    async with keeping(home) as scene:  # nobody acknowledged it: told again
+    async with running_keeper(home) as scene:  # nobody acknowledged it: told again
         assert scene.terminals.get(terminal.id) is not None
         await scene.terminals.forget(terminal.id)
     assert scene.terminals.get(terminal.id) is None
 
 
 async def test_a_program_with_pipes_ends_with_its_daemon(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home, end=False) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home, end=False) as scene:
             _, pipes = await scene.terminals.open_pipes(["sleep", mark.seconds], "/", ENV)
             assert len(mark.pids()) == 1
             for fd in pipes:
                 os.close(fd)
         await until(lambda: mark.pids() == [])
-        async with keeping(home):
+        async with running_keeper(home):
             pass
 
 
 async def test_a_second_daemon_takes_the_place_of_the_first(home: Path) -> None:
-    async with keeping(home, end=False) as old:
+    async with running_keeper(home, end=False) as old:
         terminal = await old.open("sleep", "1000")
-        async with keeping(home) as new:
+        async with running_keeper(home) as new:
             assert new.keeper.pid
             await until(lambda: old.events[-1][0] == "lost")
             assert "Another daemon" in old.events[-1][1]
@@ -121,7 +122,7 @@ async def test_a_second_daemon_takes_the_place_of_the_first(home: Path) -> None:
 
 
 async def test_a_daemon_of_another_version_is_told_so(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         answer = say(scene.places, encode(Hello(PROTOCOL + 1, "daemon")))
         assert isinstance(answer, Refused)
         assert f"protocol {PROTOCOL} here, {PROTOCOL + 1} there" in answer.why
@@ -149,14 +150,14 @@ async def test_a_keeper_of_another_version_is_named_in_the_error(home: Path) -> 
 async def _keep_while(home: Path, answer: Callable[[], None]) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(anyio.to_thread.run_sync, answer)
-        async with keeping(home):
+        async with running_keeper(home):
             pass
 
 
 async def test_a_skewed_keeper_can_still_be_shut_down(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home, end=False) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home, end=False) as scene:
             await scene.open("sleep", mark.seconds)
             pid = scene.keeper.pid
         answer = say(scene.places, encode(Hello(PROTOCOL + 7, "shutdown", 0.0)))
@@ -177,23 +178,23 @@ async def test_a_skewed_keeper_can_still_be_shut_down(home: Path) -> None:
     ],
 )
 async def test_a_peer_that_makes_no_sense_is_told_so_and_left(home: Path, line: bytes) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         assert isinstance(say(scene.places, line), Refused)
-        assert await output(await scene.sh("echo alive")) == b"alive\r\n"
+        assert await all_output(await scene.sh("echo alive")) == b"alive\r\n"
 
 
 async def test_there_is_one_keeper_to_a_home(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         program = Path(handrail.keeper.__path__[0]) / "__main__.py"
         command = [sys.executable, "-I", "-S", str(program)]
         with anyio.fail_after(BOUND):
             done = await anyio.run_process(command, env=scene.places.environment)
         assert b"already runs" in done.stderr
-        assert await output(await scene.sh("echo alive")) == b"alive\r\n"
+        assert await all_output(await scene.sh("echo alive")) == b"alive\r\n"
 
 
 async def test_a_keeper_with_nothing_to_keep_and_no_daemon_ends_by_itself(home: Path) -> None:
-    async with keeping(home, end=False, idle_seconds=0.1) as scene:
+    async with running_keeper(home, end=False, idle_seconds=0.1) as scene:
         terminal = await scene.sh(f"while [ ! -e {home}/go ]; do sleep 0.01; done")
         pid = scene.keeper.pid
     began = time.monotonic()
@@ -206,9 +207,9 @@ async def test_a_keeper_with_nothing_to_keep_and_no_daemon_ends_by_itself(home: 
 
 
 async def test_a_shutdown_ends_every_tree(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             for _ in range(5):
                 await scene.sh(f"setsid sleep {mark.seconds} & sleep {mark.seconds}")
             pid = scene.keeper.pid
@@ -220,9 +221,9 @@ async def test_a_shutdown_ends_every_tree(home: Path) -> None:
 
 
 async def test_a_terminated_keeper_ends_every_tree(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home, end=False) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home, end=False) as scene:
             await scene.sh(f"setsid sleep {mark.seconds} & sleep {mark.seconds}")
             pid = scene.keeper.pid
         os.kill(pid, signal.SIGTERM)
@@ -235,11 +236,11 @@ async def remember(keeper: Keeper, key: str, value: bytes) -> None:
 
 
 async def test_a_memo_outlives_daemons_and_is_bounded(home: Path) -> None:
-    async with keeping(home, end=False) as scene:
+    async with running_keeper(home, end=False) as scene:
         await remember(scene.keeper, "sign-in", b"\x00\xff hash")
         with pytest.raises(KeeperError, match="memo is full"):
             await remember(scene.keeper, "much", bytes(70_000))
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         assert await scene.keeper.recall("sign-in") == b"\x00\xff hash"
         assert await scene.keeper.recall("much") is None
         await remember(scene.keeper, "sign-in", b"")
@@ -247,7 +248,7 @@ async def test_a_memo_outlives_daemons_and_is_bounded(home: Path) -> None:
 
 
 async def test_health_tells_of_memory_descriptors_and_lag(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         await scene.open("sleep", "1000")
         health = await scene.keeper.health()
         assert health.terminals == 1
@@ -267,7 +268,7 @@ async def test_a_process_in_a_terminal_gives_the_keeper_no_orders(home: Path, wa
         "under another leader": ASK + "import subprocess\nprint(ask('daemon'), ask('shutdown'))",
     }[way]
     said = home / "said"
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         arguments = (str(scene.places.keeper_socket), str(said))
         if way == "under another leader":
             inner = [sys.executable, "-c", program, *arguments]
@@ -276,21 +277,21 @@ async def test_a_process_in_a_terminal_gives_the_keeper_no_orders(home: Path, wa
             )
         else:
             terminal = await scene.python(program, *arguments)
-        printed = (await output(terminal)).decode() + (said.read_text() if said.exists() else "")
+        printed = (await all_output(terminal)).decode() + (said.read_text() if said.exists() else "")
         assert printed.count("does not take orders") == 2, printed
         assert "welcome" not in printed
         await scene.keeper.health()  # it is still ours
 
 
 async def test_a_process_stays_marked_when_its_warden_and_keeper_are_gone(home: Path) -> None:
-    mark = Mark()
+    mark = ProcessMark()
     program = (
         "import os, signal, time\nfor n in (1, 15): signal.signal(n, signal.SIG_IGN)\n"
         "if os.fork() == 0:\n    os.setsid(); os.fork() and os._exit(0)\nprint('ready', flush=True)\n"
         "time.sleep(1000)"
     )
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             terminal = await scene.python(program, mark.seconds)
             await until(lambda: len(mark.pids()) == 2 and terminal.tail.read(0)[0].count(b"ready") == 2)
             warden, keeper = parent_of(terminal.pid), scene.keeper.pid
@@ -308,7 +309,7 @@ async def test_a_process_stays_marked_when_its_warden_and_keeper_are_gone(home: 
 
 async def test_a_false_keeper_from_inside_a_terminal_is_not_trusted(home: Path) -> None:
     """The keeper is killed and its socket bound by a process that it had started."""
-    mark = Mark()
+    mark = ProcessMark()
     program = (
         "import os, signal, socket, sys\nfor n in (1, 15): signal.signal(n, signal.SIG_IGN)\n"
         "keeper, warden, path = int(sys.argv[1]), os.getppid(), sys.argv[2]\n"
@@ -316,8 +317,8 @@ async def test_a_false_keeper_from_inside_a_terminal_is_not_trusted(home: Path) 
         "os.kill(keeper, signal.SIGSTOP); os.kill(warden, signal.SIGKILL); os.kill(keeper, signal.SIGKILL)\n"
         "while True: s.accept()"
     )
-    with nothing_left(mark):
-        async with keeping(home, end=False) as scene:
+    with kill_at_end(mark):
+        async with running_keeper(home, end=False) as scene:
             arguments = (str(scene.keeper.pid), str(scene.places.keeper_socket), mark.seconds)
             await scene.python(program, *arguments)
             await until(lambda: scene.events[-1:] != [] and scene.events[-1][0] == "lost")
@@ -345,10 +346,10 @@ async def test_anyone_of_this_user_may_have_the_daemon_started(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("A_SECRET", "x")
-    async with keeping(home, end=False) as scene:
+    async with running_keeper(home, end=False) as scene:
         asked = ASK + "print(ask('start_daemon'))"
         path = str(scene.places.keeper_socket)
-        assert b'"already"' in await output(await scene.python(asked, path))
+        assert b'"already"' in await all_output(await scene.python(asked, path))
         os.environ.pop("A_SECRET")
         script = f'while [ ! -e {home}/go ]; do sleep 0.01; done; exec "$0" "$@"'
         waiting = await scene.open("sh", "-c", script, sys.executable, "-c", asked, path)
@@ -362,10 +363,10 @@ async def test_anyone_of_this_user_may_have_the_daemon_started(
         assert not lineage.is_marked(daemon["pid"], lineage.own_limit())
         assert "A_SECRET" not in daemon["env"]
         assert daemon["env"]["HANDRAIL_HOME"] == str(home)
-        async with keeping(home) as scene:
+        async with running_keeper(home) as scene:
             adopted = scene.terminals.get(waiting.id)
             assert adopted is not None
-            assert b'"started"' in await output(adopted)
+            assert b'"started"' in await all_output(adopted)
     finally:
         await until(lambda: not is_alive(daemon["pid"]))
 
@@ -384,7 +385,7 @@ async def test_a_daemon_that_does_not_read_holds_up_nothing_and_is_told_the_late
                 told.append(notice)
             self._terminals.hear(notice)
 
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         scene.keeper.listener = Recorder(scene.terminals)
         script = f"while [ ! -e {home}/end ]; do echo x; sleep 0.001; done"
         terminals = [await scene.sh(script) for _ in range(12)]
@@ -400,11 +401,11 @@ async def test_a_daemon_that_does_not_read_holds_up_nothing_and_is_told_the_late
         # Told each 20 ms it would have been 1,200 times; the socket holds some hundreds, and memory none.
         assert len(told) < 700
         for terminal in terminals:
-            assert (await output(terminal)).count(b"x") == terminal.tail.end // 3
+            assert (await all_output(terminal)).count(b"x") == terminal.tail.end // 3
 
 
 async def test_a_full_disk_stops_the_recording_but_not_the_program(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh(
             f"echo kept; while [ ! -e {home}/go ]; do sleep 0.01; done; head -c 1000000 /dev/zero | tr '\\0' x; exit 6",
             cap_bytes=80,

@@ -4,7 +4,7 @@ import os
 import socket
 from pathlib import Path
 
-from tests.keeper.scene import BOUND
+from tests.support.keeper_terminals import BOUND
 
 from handrail.keeper.connection import Connection
 from handrail.keeper.event_loop import Loop

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from tests.keeper.scene import BOUND, ENV
+from tests.support.keeper_terminals import BOUND, ENV
 
 import handrail.keeper.stop_tree
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.keeper.scene import BOUND, ENV
+from tests.support.keeper_terminals import BOUND, ENV
 
 from handrail.keeper import system
 

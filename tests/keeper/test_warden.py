@@ -7,17 +7,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.keeper.scene import (
-    BOUND,
-    Mark,
-    descriptors,
-    is_alive,
-    keeping,
-    nothing_left,
-    output,
-    parent_of,
-    until,
-)
+from tests.support.keeper_terminals import BOUND, all_output, running_keeper, until
+from tests.support.processes import ProcessMark, descriptors, is_alive, kill_at_end, parent_of
 
 from handrail.keeper import process_tree
 from handrail.keeper.protocol import Exit
@@ -49,10 +40,10 @@ STYLES = {
 
 @pytest.mark.parametrize("style", STYLES)
 async def test_a_stop_leaves_nothing_of_the_tree(home: Path, style: str) -> None:
-    mark = Mark()
+    mark = ProcessMark()
     script, processes = STYLES[style]
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             terminal = await scene.sh(script.format(n=mark.seconds))
             await until(lambda: len(mark.pids()) >= processes)
             with anyio.fail_after(BOUND):
@@ -64,9 +55,9 @@ async def test_a_stop_leaves_nothing_of_the_tree(home: Path, style: str) -> None
 
 
 async def test_a_stop_reports_the_signals_and_the_processes(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             terminal = await scene.sh(f"trap '' HUP TERM; sleep {mark.seconds} & wait")
             # The shell carries the number too.
             await until(lambda: sorted(map(process_tree.name_of, mark.pids())) == ["sh", "sleep"])
@@ -79,7 +70,7 @@ async def test_a_stop_reports_the_signals_and_the_processes(home: Path) -> None:
 
 
 async def test_a_tree_that_obeys_is_not_killed_and_not_waited_for(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh(
             "trap 'echo bye; exit 7' HUP TERM; echo ready; while :; do sleep 0.01; done"
         )
@@ -88,11 +79,11 @@ async def test_a_tree_that_obeys_is_not_killed_and_not_waited_for(home: Path) ->
             report = await terminal.stop(grace=BOUND * 10)
         assert terminal.exit == Exit(code=7)
         assert "SIGKILL" not in [sent.signal for sent in report.signals]
-        assert b"bye" in await output(terminal)
+        assert b"bye" in await all_output(terminal)
 
 
 async def test_an_interactive_shell_goes_without_being_killed(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open("bash", "--norc", "-i")
         await until(lambda: terminal.tail.end > 0)
         with anyio.fail_after(BOUND):
@@ -103,9 +94,9 @@ async def test_an_interactive_shell_goes_without_being_killed(home: Path) -> Non
 
 async def test_a_process_forked_after_the_asking_is_asked_as_well(home: Path) -> None:
     """The leader answers TERM by a child that would live on, and waits for it."""
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             script = f"trap : HUP; trap 'sleep {mark.seconds}; exit 9' TERM; echo ready; while :; do sleep 0.01; done"
             terminal = await scene.sh(script)
             await until(lambda: terminal.tail.end > 0)
@@ -117,9 +108,9 @@ async def test_a_process_forked_after_the_asking_is_asked_as_well(home: Path) ->
 
 
 async def test_a_second_stop_may_hurry_the_first(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             terminal = await scene.sh(f"trap '' HUP TERM; echo ready; sleep {mark.seconds}")
             await until(lambda: terminal.tail.end > 0)
             async with anyio.create_task_group() as group:
@@ -130,9 +121,9 @@ async def test_a_second_stop_may_hurry_the_first(home: Path) -> None:
 
 
 async def test_a_bomb_of_reforking_processes_is_stopped(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             terminal = await scene.sh(f"python3 -c '{BOMB}' {mark.seconds} & sleep {mark.seconds}")
             await until(lambda: terminal.tail.end == 16)
             with anyio.fail_after(BOUND):
@@ -143,15 +134,15 @@ async def test_a_bomb_of_reforking_processes_is_stopped(home: Path) -> None:
 
 
 async def test_what_a_leader_leaves_behind_is_swept_and_reported(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             script = f"trap '' HUP TERM; setsid sleep {mark.seconds} & echo $!"
             terminal = await scene.sh(script, grace=0.05)
             with anyio.fail_after(BOUND):
                 assert await terminal.wait() == Exit(code=0)
             assert scene.events[-1] == ("ended", terminal.id)
-            left = int((await output(terminal)).split()[0])
+            left = int((await all_output(terminal)).split()[0])
             report = await terminal.stop()
             assert report.why == "exit"
             assert [process.pid for process in report.stopped] == [left]
@@ -159,9 +150,9 @@ async def test_what_a_leader_leaves_behind_is_swept_and_reported(home: Path) -> 
 
 
 async def test_the_exit_is_told_while_a_grandchild_still_holds_the_terminal(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             script = f"trap '' HUP TERM; echo last words; sleep {mark.seconds} & exit 5"
             terminal = await scene.sh(script, grace=BOUND * 10)
             with anyio.fail_after(BOUND):
@@ -174,8 +165,8 @@ async def test_the_exit_is_told_while_a_grandchild_still_holds_the_terminal(home
 
 
 async def test_when_the_keeper_is_killed_its_trees_end_and_the_terminals_are_lost(home: Path) -> None:
-    marks = [Mark() for _ in range(3)]
-    async with keeping(home) as scene:
+    marks = [ProcessMark() for _ in range(3)]
+    async with running_keeper(home) as scene:
         first = scene.keeper.pid
         scripts = [f"trap '' HUP TERM; setsid sleep {mark.seconds} & sleep {mark.seconds}" for mark in marks]
         terminals = [await scene.sh(script) for script in scripts]
@@ -190,13 +181,13 @@ async def test_when_the_keeper_is_killed_its_trees_end_and_the_terminals_are_los
         assert [what for what, _ in scene.events].count("lost") == 1
         # Another keeper takes its place, and terminals can be opened again.
         await until(lambda: scene.keeper.pid not in (0, first))
-        assert await output(await scene.sh("echo again")) == b"again\r\n"
+        assert await all_output(await scene.sh("echo again")) == b"again\r\n"
 
 
 async def test_when_a_warden_is_killed_its_orphans_end_and_the_terminal_is_reported(home: Path) -> None:
-    mark, other = Mark(), Mark()
-    with nothing_left(mark), nothing_left(other):
-        async with keeping(home) as scene:
+    mark, other = ProcessMark(), ProcessMark()
+    with kill_at_end(mark), kill_at_end(other):
+        async with running_keeper(home) as scene:
             bystander = await scene.open("sleep", other.seconds)
             script = f"( setsid sleep {mark.seconds} & ); python3 -c '{REFORK}' {mark.seconds} & sleep {mark.seconds}"
             terminal = await scene.sh(script)
@@ -214,9 +205,9 @@ async def test_when_a_warden_is_killed_its_orphans_end_and_the_terminal_is_repor
 
 
 async def test_a_stopped_warden_still_ends_its_tree(home: Path) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             terminal = await scene.open("sleep", mark.seconds)
             os.kill(parent_of(terminal.pid), signal.SIGSTOP)
             with anyio.fail_after(BOUND):
@@ -225,7 +216,7 @@ async def test_a_stopped_warden_still_ends_its_tree(home: Path) -> None:
 
 
 async def test_a_program_that_stops_its_warden_is_still_seen_to_end(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("kill -STOP $PPID; kill -STOP $PPID; exit 7")
         with anyio.fail_after(BOUND):
             assert await terminal.wait() == Exit(7)
@@ -234,7 +225,7 @@ async def test_a_program_that_stops_its_warden_is_still_seen_to_end(home: Path) 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a warden shows its descriptors to root alone")
 async def test_wardens_hold_no_descriptor_of_other_terminals(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminals = [await scene.open("sleep", "1000") for _ in range(5)]
         counts = [len(descriptors(parent_of(terminal.pid))) for terminal in terminals]
         assert max(counts) == min(counts) <= 8
@@ -243,7 +234,7 @@ async def test_wardens_hold_no_descriptor_of_other_terminals(home: Path) -> None
 
 
 async def test_an_idle_terminal_costs_less_than_six_megabytes(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         if os.getuid() != 0:
             pytest.skip("Only root sees the keeper's memory.")
         keeper = scene.keeper.pid
@@ -263,11 +254,11 @@ def proportional_bytes(pids: list[int]) -> int:
 
 
 async def test_after_many_terminals_the_keeper_holds_what_it_held_before(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         before = (await scene.keeper.health()).descriptors
         for _ in range(200):
             terminal = await scene.sh("echo x")
-            await output(terminal)
+            await all_output(terminal)
             await scene.terminals.forget(terminal.id)
         health = await scene.keeper.health()
         assert (health.descriptors, health.terminals) == (before, 0)
@@ -277,10 +268,10 @@ async def test_after_many_terminals_the_keeper_holds_what_it_held_before(home: P
 
 
 async def test_mixed_trees_one_after_another_leave_nothing_and_take_no_time(home: Path) -> None:
-    mark = Mark()
+    mark = ProcessMark()
     late: list[float] = []
-    with nothing_left(mark):
-        async with keeping(home) as scene:
+    with kill_at_end(mark):
+        async with running_keeper(home) as scene:
             for round_ in range(5):
                 for script, processes in STYLES.values():
                     terminal = await scene.sh(script.format(n=mark.seconds))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.model.server import ModelServer, model_server
+from tests.support.model_server.server import ModelServer, model_server
 
 KEY = "sk-the-key-of-this-test"
 

@@ -9,9 +9,9 @@ import acp
 import anyio
 import pytest
 from acp.exceptions import RequestError
-from tests.model.script import Turn, script
-from tests.model.server import ModelServer
-from tests.own_agent.hosting import PATIENCE, Host, hosted, somebody
+from tests.support.acp_client import PATIENCE, HostedAgent, hosted_agent, sample_mcp_server
+from tests.support.model_server.script import Turn, script
+from tests.support.model_server.server import ModelServer
 
 from handrail.own_agent.session_files import SessionFiles
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.anyio
 async def test_a_prompt_is_answered_with_the_help_of_a_tool(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         stop = await host.prompt(
             session,
@@ -49,7 +49,7 @@ async def test_where_no_server_of_ours_is_named_our_own_door_is_opened(
 ) -> None:
     (root / "a.txt").write_text("hello\n")
     try:
-        async with hosted(home, root, way) as host:
+        async with hosted_agent(home, root, way) as host:
             session = await host.new()
             await host.prompt(
                 session, script(Turn(tool="read_file", input={"path": "a.txt"}), Turn("It says hello."))
@@ -64,7 +64,7 @@ async def test_where_no_server_of_ours_is_named_our_own_door_is_opened(
 
 
 async def test_it_says_what_it_can_do_and_speaks_version_1(home: Path, root: Path) -> None:
-    async with hosted(home, root) as host:
+    async with hosted_agent(home, root) as host:
         about = host.about
 
     told = about.agent_capabilities
@@ -82,8 +82,8 @@ async def test_without_a_key_a_session_opens_and_its_prompt_says_every_way_to_gi
     home: Path, root: Path, tmp_path: Path
 ) -> None:
     nowhere = {"OLLAMA_BASE_URL": "http://127.0.0.1:1/v1"}
-    async with hosted(home, root, nowhere) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, nowhere) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         with pytest.raises(RequestError) as refused:
             await host.prompt(session, "Hello?")
@@ -96,8 +96,8 @@ async def test_without_a_key_a_session_opens_and_its_prompt_says_every_way_to_gi
 async def test_an_error_of_the_model_is_the_prompts_and_the_next_prompt_works(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         with pytest.raises(RequestError) as refused:
             await host.prompt(session, script(Turn("never", trouble=(404,))))
@@ -111,15 +111,15 @@ async def test_an_error_of_the_model_is_the_prompts_and_the_next_prompt_works(
 async def test_a_conversation_is_loaded_as_it_was_and_goes_on(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    server = somebody(tmp_path / "log", "handrail")
-    async with hosted(home, root, way) as host:
+    server = sample_mcp_server(tmp_path / "log", "handrail")
+    async with hosted_agent(home, root, way) as host:
         host.servers = [server]
         session = await host.new()
         turns = (Turn("Look: ", tool="echo", input={"text": "x"}, think="Hm."), Turn("Done."))
         await host.prompt(session, script(*turns, prompt="First."))
         before = host.client.updates
 
-    async with hosted(home, root, way) as host:
+    async with hosted_agent(home, root, way) as host:
         with anyio.fail_after(PATIENCE):
             await host.agent.load_session(session_id=session, cwd=str(root), mcp_servers=[server])
         heard = list(host.client.updates)
@@ -142,13 +142,13 @@ async def test_a_conversation_is_loaded_as_it_was_and_goes_on(
 async def test_a_conversation_is_resumed_without_a_word_and_goes_on(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    server = somebody(tmp_path / "log", "handrail")
-    async with hosted(home, root, way) as host:
+    server = sample_mcp_server(tmp_path / "log", "handrail")
+    async with hosted_agent(home, root, way) as host:
         host.servers = [server]
         session = await host.new()
         await host.prompt(session, script(Turn("Done."), prompt="First."))
 
-    async with hosted(home, root, way) as host:
+    async with hosted_agent(home, root, way) as host:
         with anyio.fail_after(PATIENCE):
             await host.agent.resume_session(session_id=session, cwd=str(root), mcp_servers=[server])
         assert host.client.of("user_message_chunk") == []
@@ -160,8 +160,8 @@ async def test_a_conversation_is_resumed_without_a_word_and_goes_on(
 async def test_what_a_killed_program_left_behind_goes_on(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    server = somebody(tmp_path / "log", "handrail")
-    async with hosted(home, root, way) as host:
+    server = sample_mcp_server(tmp_path / "log", "handrail")
+    async with hosted_agent(home, root, way) as host:
         host.servers = [server]
         session = await host.new()
         async with anyio.create_task_group() as group:
@@ -169,7 +169,7 @@ async def test_what_a_killed_program_left_behind_goes_on(
             await host.client.until(lambda: host.client.of("tool_call"))
             host.process.kill()
 
-    async with hosted(home, root, way) as host:
+    async with hosted_agent(home, root, way) as host:
         with anyio.fail_after(PATIENCE):
             await host.agent.load_session(session_id=session, cwd=str(root), mcp_servers=[server])
         assert await host.prompt(session, script(Turn("Here again."))) == "end_turn"
@@ -178,7 +178,7 @@ async def test_what_a_killed_program_left_behind_goes_on(
     assert host.client.of("tool_call_update")[0]["status"] == "failed"
 
 
-async def lost(host: Host, session: str, text: str) -> None:
+async def lost(host: HostedAgent, session: str, text: str) -> None:
     with pytest.raises(ConnectionError):
         await host.prompt(session, text)
 
@@ -186,8 +186,8 @@ async def lost(host: Host, session: str, text: str) -> None:
 async def test_conversations_are_listed_closed_and_deleted(
     home: Path, root: Path, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session, other = await host.new(), await host.new()
         await host.prompt(session, script(Turn("Done."), prompt="First.\n"))
         with anyio.fail_after(PATIENCE):
@@ -217,8 +217,8 @@ async def test_files_and_pictures_reach_the_model(
         acp.resource_block(acp.embedded_text_resource("file:///a.py", "x = 1")),
         acp.text_block(script(Turn("I see."))),
     ]
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         with anyio.fail_after(PATIENCE):
             await host.agent.prompt(session_id=session, prompt=blocks)
@@ -232,10 +232,10 @@ async def test_files_and_pictures_reach_the_model(
 async def test_a_server_that_cannot_be_had_is_said_and_left_out(
     home: Path, root: Path, way: dict[str, str], tmp_path: Path
 ) -> None:
-    broken = somebody(tmp_path / "log", "broken")
+    broken = sample_mcp_server(tmp_path / "log", "broken")
     broken.command = str(tmp_path / "nothing")
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail"), broken]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail"), broken]
         session = await host.new()
         assert await host.prompt(session, script(Turn("Still here."))) == "end_turn"
         assert await host.prompt(session, script(Turn("And here."))) == "end_turn"
@@ -248,8 +248,8 @@ async def test_a_server_that_cannot_be_had_is_said_and_left_out(
 async def test_a_conversation_that_cannot_be_kept_goes_on_and_is_kept_once_it_can(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         (home / "agent").rename(home / "away")
         assert await host.prompt(session, script(Turn("One."), prompt="First.\n")) == "end_turn"
@@ -264,7 +264,7 @@ async def test_a_conversation_that_cannot_be_kept_goes_on_and_is_kept_once_it_ca
 
 
 async def test_what_a_host_cannot_mean_is_refused_in_words(home: Path, root: Path) -> None:
-    async with hosted(home, root) as host:
+    async with hosted_agent(home, root) as host:
         with anyio.fail_after(PATIENCE):
             with pytest.raises(RequestError) as relative:
                 await host.agent.new_session(cwd="somewhere", mcp_servers=[])

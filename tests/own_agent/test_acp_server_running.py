@@ -14,11 +14,11 @@ import anyio
 import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
-from tests.e2e.home import until
-from tests.model.script import Turn, script
-from tests.model.server import ModelServer
 from tests.own_agent.conftest import KEY
-from tests.own_agent.hosting import PATIENCE, hosted, somebody
+from tests.support.acp_client import PATIENCE, hosted_agent, sample_mcp_server
+from tests.support.daemon_home import until
+from tests.support.model_server.script import Turn, script
+from tests.support.model_server.server import ModelServer
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -92,7 +92,7 @@ async def lines(home: Path, env: dict[str, str] | None = None) -> AsyncGenerator
 
 
 async def opened(made: Lines, root: Path, log: Path) -> str:
-    server = somebody(log, "handrail").model_dump(by_alias=True, exclude_none=True)
+    server = sample_mcp_server(log, "handrail").model_dump(by_alias=True, exclude_none=True)
     answer = await made.ask("new", "session/new", {"cwd": str(root), "mcpServers": [server]})
     return answer["result"]["sessionId"]
 
@@ -193,8 +193,8 @@ async def test_a_host_is_told_of_a_session_only_once_it_knows_it(
 async def test_no_key_reaches_a_tool_the_disk_or_another_process(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         await host.prompt(session, script(Turn(tool="environment"), Turn("Done.")))
         told = host.client.of("tool_call_update")[-1]["content"][0]["content"]["text"]

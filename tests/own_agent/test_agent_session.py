@@ -6,14 +6,14 @@ from typing import Any
 import anyio
 import pytest
 from acp.exceptions import RequestError
-from tests.model.script import Call, Turn, script
-from tests.model.server import ModelServer
-from tests.own_agent.hosting import PATIENCE, Host, hosted, somebody
+from tests.support.acp_client import PATIENCE, HostedAgent, hosted_agent, sample_mcp_server
+from tests.support.model_server.script import Call, Turn, script
+from tests.support.model_server.server import ModelServer
 
 pytestmark = pytest.mark.anyio
 
 
-def settled(host: Host) -> None:
+def settled(host: HostedAgent) -> None:
     """Everything that began has ended."""
     began = [each["id"] for each in host.client.activities if each["how"] is None]
     ended = [each["id"] for each in host.client.activities if each["how"] is not None]
@@ -29,8 +29,8 @@ def settled(host: Host) -> None:
 async def test_a_cancel_while_the_model_speaks_ends_the_operation_and_the_next_prompt_works(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session, said = await host.new(), script(Turn("I begin and", hang=True))
         with anyio.fail_after(PATIENCE):
             asked = await host.send("session/prompt", {"sessionId": session, "prompt": [text(said)]})
@@ -54,8 +54,8 @@ async def test_a_cancel_while_the_model_speaks_ends_the_operation_and_the_next_p
 async def test_a_cancel_that_follows_at_once_finds_its_prompt(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         for _ in range(5):
             asked = await host.send("session/prompt", {"sessionId": session, "prompt": [text("Hello?")]})
@@ -71,8 +71,8 @@ async def test_a_prompt_during_an_operation_waits_until_that_has_ended(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
     turn = Turn("One ", calls=(Call("waits", {"name": "w"}), Call("ignores", {"name": "i", "seconds": 3})))
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         prompts = [script(turn), script(Turn("two ", hang=True)), script(Turn("three."))]
         with anyio.fail_after(PATIENCE):
@@ -99,8 +99,8 @@ async def test_one_call_can_be_cancelled_while_the_operation_goes_on(
     def call() -> dict[str, Any] | None:
         return next((each for each in host.client.activities if each["sort"] == "call"), None)
 
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         said = script(Turn(tool="waits", input={"name": "w"}), Turn("I go on."))
         with anyio.fail_after(PATIENCE):
@@ -122,8 +122,8 @@ async def test_one_call_can_be_cancelled_while_the_operation_goes_on(
 async def test_activities_are_not_told_to_a_host_that_never_heard_of_them(
     home: Path, root: Path, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way, activities=False) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way, activities=False) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         await host.prompt(await host.new(), script(Turn("Done.")))
 
     assert host.client.activities == []
@@ -135,9 +135,9 @@ async def test_activities_are_not_told_to_a_host_that_never_heard_of_them(
 async def test_a_tool_of_somebody_else_is_asked_for(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path, answer: str, result: str
 ) -> None:
-    async with hosted(home, root, way) as host:
+    async with hosted_agent(home, root, way) as host:
         log = tmp_path / "log"
-        host.servers = [somebody(log, "handrail"), somebody(log, "other")]
+        host.servers = [sample_mcp_server(log, "handrail"), sample_mcp_server(log, "other")]
         host.client.answer = answer
         session = await host.new()
         turn = Turn(tool="other__echo", input={"text": "hi"})
@@ -150,9 +150,9 @@ async def test_a_tool_of_somebody_else_is_asked_for(
 async def test_a_question_is_withdrawn_with_its_operation(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
+    async with hosted_agent(home, root, way) as host:
         log = tmp_path / "log"
-        host.servers = [somebody(log, "handrail"), somebody(log, "other")]
+        host.servers = [sample_mcp_server(log, "handrail"), sample_mcp_server(log, "other")]
         host.client.answer = None
         session = await host.new()
         said = script(Turn(tool="other__echo", input={"text": "hi"}))
@@ -172,8 +172,8 @@ async def test_a_question_is_withdrawn_with_its_operation(
 async def test_the_model_and_how_long_it_thinks_can_be_set_and_stay_set(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    server = somebody(tmp_path / "log", "handrail")
-    async with hosted(home, root, way) as host:
+    server = sample_mcp_server(tmp_path / "log", "handrail")
+    async with hosted_agent(home, root, way) as host:
         host.servers = [server]
         session = await host.new()
         await host.client.until(lambda: host.client.of("available_commands_update"))
@@ -194,7 +194,7 @@ async def test_the_model_and_how_long_it_thinks_can_be_set_and_stay_set(
     assert model.asked[0].body["model"] == "claude-haiku-5-5"
     assert model.asked[0].body["thinking"]["type"] != "disabled"
 
-    async with hosted(home, root, way) as host:
+    async with hosted_agent(home, root, way) as host:
         with anyio.fail_after(PATIENCE):
             loaded = await host.agent.load_session(session_id=session, cwd=str(root), mcp_servers=[server])
     values = {each.id: each.current_value for each in loaded.config_options}
@@ -204,8 +204,8 @@ async def test_the_model_and_how_long_it_thinks_can_be_set_and_stay_set(
 async def test_the_commands_help_model_and_compact(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted(home, root, way) as host:
-        host.servers = [somebody(tmp_path / "log", "handrail")]
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         await host.client.until(lambda: host.client.of("available_commands_update"))
         listed = host.client.of("available_commands_update")[0]["availableCommands"]
@@ -236,7 +236,7 @@ async def test_the_commands_help_model_and_compact(
     assert model.refused == []
 
 
-async def said(host: Host, session: str, prompt: str) -> str:
+async def said(host: HostedAgent, session: str, prompt: str) -> str:
     """All that is answered to it."""
     before = len(host.client.said())
     assert await host.prompt(session, prompt) == "end_turn"

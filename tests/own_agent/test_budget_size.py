@@ -1,7 +1,7 @@
 """The estimate of how much of a context is taken."""
 
 from pydantic_ai.messages import BinaryContent, ModelRequest, ThinkingPart, ToolReturnPart, UserPromptPart
-from tests.own_agent.twins import answer, call
+from tests.support.loop_fakes import answer, call
 
 from handrail.own_agent.budget import characters, tokens
 from handrail.own_agent.history import note

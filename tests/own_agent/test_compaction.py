@@ -5,8 +5,17 @@ from typing import Any
 import anyio
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
-from tests.own_agent.twins import Turn, answer, call, context, heard, model, quick, said
-from tests.own_agent.valid import check
+from tests.support.loop_fakes import (
+    Turn,
+    answer,
+    call,
+    check_messages,
+    host_of,
+    make_context,
+    model_of,
+    quick_tool,
+    stream_answer,
+)
 
 from handrail.own_agent.activity import ActivityUpdate, operation
 from handrail.own_agent.compaction import compact, is_full
@@ -22,7 +31,7 @@ LONG = "word " * 400  # some 500 tokens
 
 def worked(turns: list[Any], steps: int = 4, window: int | None = 2000) -> AgentContext:
     """A mind in the middle of its work, most of the context used."""
-    it = context(turns, [quick("look")], prompt="Find the treasure", window=window)
+    it = make_context(turns, [quick_tool("look")], prompt="Find the treasure", window=window)
     for step in range(steps):
         last = step == steps - 1
         (one,) = it.history.add_response(
@@ -33,7 +42,7 @@ def worked(turns: list[Any], steps: int = 4, window: int | None = 2000) -> Agent
 
 
 async def ran(it: AgentContext) -> str:
-    with anyio.fail_after(5), operation("A prompt", heard(it).activity) as root:
+    with anyio.fail_after(5), operation("A prompt", host_of(it).activity) as root:
         return await run_loop(it, root)
     return "cancelled"
 
@@ -51,42 +60,42 @@ async def test_a_conversation_near_its_limit_is_summed_up_before_the_next_reques
     it = worked([answer("We look for a treasure; three places are empty."), answer("Found it.")])
     assert is_full(it)
     assert await ran(it) == "end_turn"
-    check(it.history.messages)
-    told = str(model(it).asked[1])
+    check_messages(it.history.messages)
+    told = str(model_of(it).asked[1])
     assert "three places are empty" in told
     assert "Find the treasure" in told
     assert "Step 3." in told
     assert "Step 0." not in told
-    assert len(model(it).asked[1]) == 3
-    assert "Found it." in heard(it).said
-    assert "three places" not in heard(it).said
+    assert len(model_of(it).asked[1]) == 3
+    assert "Found it." in host_of(it).said
+    assert "three places" not in host_of(it).said
 
 
 async def test_it_says_what_it_did_and_is_an_activity_with_a_request_below_it() -> None:
     it = worked([answer("Summary."), answer("Found it.")])
     await ran(it)
-    (note,) = heard(it).notes
+    (note,) = host_of(it).notes
     assert "2,200 →" in note
     assert "the prompt and the last answer and its results" in note
     sorts: list[tuple[str, str | None]] = [
-        (told.sort, told.parent) for told in heard(it).told if told.how is None
+        (told.sort, told.parent) for told in host_of(it).told if told.how is None
     ]
     assert [sort for sort, _ in sorts] == ["operation", "step", "compaction", "model", "model"]
-    assert heard(it).usages[0][0] < 1000
+    assert host_of(it).usages[0][0] < 1000
 
 
 async def test_the_model_is_asked_for_a_summary_of_what_is_old_with_its_tools_at_hand() -> None:
     it = worked([answer("Summary."), answer("Found it.")])
     await ran(it)
-    asked = model(it).asked[0]
+    asked = model_of(it).asked[0]
     assert "Write that summary now" in str(asked[-1])
-    assert model(it).offered == [["look"], ["look"]]
+    assert model_of(it).offered == [["look"], ["look"]]
 
 
 async def test_one_that_fits_is_left_alone() -> None:
     it = worked([answer("Found it.")], window=1_000_000)
     assert await ran(it) == "end_turn"
-    assert heard(it).notes == []
+    assert host_of(it).notes == []
 
 
 async def test_where_nobody_knows_how_much_fits_it_is_summed_up_once_it_does_not() -> None:
@@ -94,9 +103,9 @@ async def test_where_nobody_knows_how_much_fits_it_is_summed_up_once_it_does_not
         [ModelError("Too long.", too_long=True), answer("Summary."), answer("Found it.")], window=None
     )
     assert await ran(it) == "end_turn"
-    check(it.history.messages)
+    check_messages(it.history.messages)
     assert "Summary." in prompts(it)[0]
-    assert heard(it).ends("model") == ["failed", "done", "done"]
+    assert host_of(it).ends("model") == ["failed", "done", "done"]
 
 
 async def test_a_conversation_that_is_too_long_even_so_is_an_error() -> None:
@@ -108,13 +117,13 @@ async def test_a_conversation_that_is_too_long_even_so_is_an_error() -> None:
     it = worked(turns, window=None)
     with pytest.raises(ModelError):
         await ran(it)
-    check(it.history.messages)
+    check_messages(it.history.messages)
 
 
 async def test_what_is_too_long_to_be_summed_up_is_summed_up_with_its_results_clipped() -> None:
     it = worked([ModelError("Too long.", too_long=True), answer("Summary."), answer("Found it.")])
     assert await ran(it) == "end_turn"
-    first, second = model(it).asked[:2]
+    first, second = model_of(it).asked[:2]
     assert len(str(second)) < len(str(first))
     assert "Step 0." in str(second)
     assert "Summary." in prompts(it)[0]
@@ -126,8 +135,8 @@ async def test_where_there_is_no_summary_it_goes_on_as_it_was(summary: ModelErro
     before = it.history.messages
     assert await ran(it) == "end_turn"
     assert it.history.messages[:-1] == before
-    assert "could not be summed up" in heard(it).notes[0]
-    assert heard(it).ends("compaction") == ["failed"]
+    assert "could not be summed up" in host_of(it).notes[0]
+    assert host_of(it).ends("compaction") == ["failed"]
 
 
 @pytest.mark.parametrize("sort", ["compaction", "model"])
@@ -146,7 +155,7 @@ async def test_a_cancelled_one_changes_nothing_and_the_operation_goes_on_without
     it = worked(turns)
     before = it.history.messages
     async with anyio.create_task_group() as group:
-        with anyio.fail_after(5), operation("A prompt", heard(it).activity) as root:
+        with anyio.fail_after(5), operation("A prompt", host_of(it).activity) as root:
 
             async def cancel() -> None:
                 await anyio.wait_all_tasks_blocked()
@@ -155,26 +164,26 @@ async def test_a_cancelled_one_changes_nothing_and_the_operation_goes_on_without
             group.start_soon(cancel)
             assert await run_loop(it, root) == "end_turn"
     assert it.history.messages[: len(before)] == before
-    assert heard(it).ends("compaction") == ["cancelled"]
-    heard(it).check()
+    assert host_of(it).ends("compaction") == ["cancelled"]
+    host_of(it).check()
 
 
 async def test_a_person_may_have_all_of_it_summed_up_with_care_for_something() -> None:
     it = worked([answer("All in short."), answer("Well.")])
     it.history.add_response(answer("Not found."))
-    with operation("/compact", heard(it).activity) as root:
+    with operation("/compact", host_of(it).activity) as root:
         assert await compact(it, root, "the map")
-    assert "special care of this: the map" in str(model(it).asked[0][-1])
+    assert "special care of this: the map" in str(model_of(it).asked[0][-1])
     (only,) = it.history.messages
     assert len(only.parts) == 1
     assert "All in short." in prompts(it)[0]
-    assert "Kept as it was: nothing" in heard(it).notes[0]
+    assert "Kept as it was: nothing" in host_of(it).notes[0]
     it.history.add_prompt("And now?")
     assert await ran(it) == "end_turn"
 
 
 async def test_there_is_nothing_to_sum_up_of_a_prompt_alone() -> None:
-    it = context([])
+    it = make_context([])
     with operation("/compact", list[ActivityUpdate]().append) as root:
         assert not await compact(it, root, "")
         assert not await compact(it, root)
@@ -182,28 +191,28 @@ async def test_there_is_nothing_to_sum_up_of_a_prompt_alone() -> None:
 
 async def test_an_earlier_summary_is_summed_up_with_the_rest() -> None:
     it = worked([answer("First summary."), answer("Second summary.")], steps=6)
-    with operation("/compact", heard(it).activity) as root:
+    with operation("/compact", host_of(it).activity) as root:
         assert await compact(it, root)
         for step in range(3):
             (one,) = it.history.add_response(answer(call("look", f"d{step}"), tokens=0))
             it.history.add_result(one, Result(text=LONG))
         assert await compact(it, root)
-    assert "First summary." in str(model(it).asked[1])
-    check(it.history.messages)
+    assert "First summary." in str(model_of(it).asked[1])
+    check_messages(it.history.messages)
     assert "First summary." not in str(it.history.messages)
     assert sum("Find the treasure" in prompt for prompt in prompts(it)) == 1
 
 
 async def test_what_a_new_prompt_asks_for_stays_even_where_older_ones_go() -> None:
     async def summing(messages: Any, listener: StreamListener) -> ModelResponse:
-        return await said(answer("Summary."), listener)
+        return await stream_answer(answer("Summary."), listener)
 
     it = worked([summing, answer("Two.")])
     it.history.add_response(answer("Not found.", tokens=1700))
     it.history.add_prompt("What is 1 + 1?")
     assert await ran(it) == "end_turn"
     messages = it.history.messages
-    check(messages)
+    check_messages(messages)
     assert prompts(it)[-1] == "What is 1 + 1?"
     assert "Find the treasure" not in str(messages)
     assert isinstance(messages[0], ModelRequest)

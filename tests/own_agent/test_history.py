@@ -17,8 +17,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from tests.own_agent.twins import answer, call
-from tests.own_agent.valid import check
+from tests.support.loop_fakes import answer, call, check_messages
 
 from handrail.own_agent.history import History, is_note, malformed
 from handrail.own_agent.tools.agent_tool import Result
@@ -37,7 +36,7 @@ def test_a_call_is_interrupted_until_it_has_a_result() -> None:
     history.add_prompt("Look")
     one, two = history.add_response(answer(call("look", "1"), call("look", "2")))
     history.add_result(two, Result(text="A tree"))
-    check(history.messages)
+    check_messages(history.messages)
     first, second = history.messages[-1].parts
     assert isinstance(first, ToolReturnPart)
     assert isinstance(second, ToolReturnPart)
@@ -55,7 +54,7 @@ def test_a_result_counts_once() -> None:
     (one,) = history.add_response(answer(call("look", "1")))
     history.add_result(one, Result(text="First"))
     history.add_result(one, Result(text="Second"))
-    check(history.messages)
+    check_messages(history.messages)
     assert "First" in str(history.messages)
     assert "Second" not in str(history.messages)
 
@@ -70,7 +69,7 @@ def test_calls_that_are_named_alike_get_names_of_their_own() -> None:
             answer(call("look", "call_0"), call("look", "call_0"), ToolCallPart("look", {}, ""))
         )
     ]
-    check(history.messages)
+    check_messages(history.messages)
     assert ids[0] == "call_0"
     assert len(set(ids)) == 6
 
@@ -80,7 +79,7 @@ def test_names_that_another_provider_would_not_take_are_changed() -> None:
     history.add_prompt("Look")
     (one,) = history.add_response(answer(call("look at", "functions.look:0")))
     history.add_result(one, Result(text="A tree"))
-    check(history.messages)
+    check_messages(history.messages)
     assert one.tool_name == "look_at"
 
 
@@ -90,7 +89,7 @@ def test_halves_of_characters_are_put_together_or_left_out() -> None:
     (one,) = history.add_response(answer("\ud83d\ude00", call("look")))
     history.add_result(one, Result(text="A \ud83d half"))
     history.break_off("And \ud83d", "the person cancelled it.")
-    check(history.messages)
+    check_messages(history.messages)
     assert "\N{GRINNING FACE}" in str(history.messages)
 
 
@@ -110,7 +109,7 @@ def test_an_input_that_is_no_object_is_kept_as_one(sent: str) -> None:
     history.add_prompt("Look")
     (one,) = history.add_response(answer(call("look", args=sent)))
     assert malformed(one) == sent
-    check(history.messages)
+    check_messages(history.messages)
 
 
 @pytest.mark.parametrize("sent", ["", '{"path": "a"}', "{}"])
@@ -126,7 +125,7 @@ def test_an_input_that_could_not_be_sent_again_is_kept_as_one_that_can(sent: str
     history.add_prompt("Count")
     (kept,) = history.add_response(answer(ToolCallPart("count", sent, "1")))
     json.dumps(kept.args, allow_nan=False, ensure_ascii=False).encode()
-    check(history.messages)
+    check_messages(history.messages)
 
 
 def test_the_words_of_an_answer_that_broke_off_are_kept_and_marked() -> None:
@@ -150,7 +149,7 @@ def test_a_blank_answer_is_none() -> None:
     history.add_prompt("")
     history.add_prompt(["", "  "])
     assert len(history.messages) == 1
-    check(history.messages)
+    check_messages(history.messages)
 
 
 def test_a_result_may_hold_images_and_is_never_blank() -> None:
@@ -159,7 +158,7 @@ def test_a_result_may_hold_images_and_is_never_blank() -> None:
     one, two = history.add_response(answer(call("look", "1"), call("look", "2")))
     history.add_result(one, Result(text=""))
     history.add_result(two, Result(text="A cat", images=(BinaryContent(b"png", media_type="image/png"),)))
-    check(history.messages)
+    check_messages(history.messages)
     assert "(no output)" in str(history.messages)
     assert "image/png" in str(history.messages)
 
@@ -221,9 +220,9 @@ def test_whatever_happens_and_wherever_it_is_torn_the_messages_are_valid(
                 history.add_result(calls[place % len(calls)], Result(text="Seen"))
             case _:
                 pass
-        check(history.messages)
+        check_messages(history.messages)
     kept = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(history.facts))
     assert History(kept).messages == history.messages
     torn = [fact for fact in kept if data.draw(st.booleans())]
-    check(History(torn).messages)
-    check(History(History(torn).messages).messages)
+    check_messages(History(torn).messages)
+    check_messages(History(History(torn).messages).messages)

@@ -13,8 +13,18 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from tests.own_agent.twins import Doing, Gate, answer, below, call, context, heard, model, quick
-from tests.own_agent.valid import check
+from tests.support.loop_fakes import (
+    BlockingTool,
+    FunctionTool,
+    answer,
+    call,
+    check_messages,
+    host_of,
+    make_context,
+    model_of,
+    open_activity,
+    quick_tool,
+)
 
 from handrail.own_agent.activity import Activity, operation
 from handrail.own_agent.budget import Budget, Stop
@@ -30,15 +40,15 @@ pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyn
 async def ran(context: AgentContext) -> Stop:
     """An operation from its beginning to its end."""
     stop: Stop = "cancelled"
-    with anyio.fail_after(5), operation("A prompt", heard(context).activity) as root:
+    with anyio.fail_after(5), operation("A prompt", host_of(context).activity) as root:
         stop = await run_loop(context, root)
     settled(context)
     return stop
 
 
 def settled(context: AgentContext) -> None:
-    check(context.history.messages)
-    heard(context).check()
+    check_messages(context.history.messages)
+    host_of(context).check()
 
 
 def results(context: AgentContext) -> dict[str, Any]:
@@ -68,7 +78,7 @@ class Operation:
     stop: Stop = "cancelled"
 
     async def run(self, context: AgentContext) -> None:
-        with operation("A prompt", heard(context).activity) as self.root:
+        with operation("A prompt", host_of(context).activity) as self.root:
             self.stop = await run_loop(context, self.root)
 
 
@@ -80,26 +90,26 @@ async def stalled(messages: object, listener: StreamListener) -> ModelResponse:
 
 
 async def test_an_answer_without_calls_ends_the_operation() -> None:
-    it = context([answer("Hello there.", finish="stop")])
+    it = make_context([answer("Hello there.", finish="stop")])
     assert await ran(it) == "end_turn"
-    assert heard(it).said.split() == ["Hello", "there."]
-    assert [told.sort for told in heard(it).told if told.how is None] == ["operation", "step", "model"]
-    assert heard(it).told[3].detail == "10 tokens read, 0 written"
+    assert host_of(it).said.split() == ["Hello", "there."]
+    assert [told.sort for told in host_of(it).told if told.how is None] == ["operation", "step", "model"]
+    assert host_of(it).told[3].detail == "10 tokens read, 0 written"
 
 
 async def test_calls_are_run_and_their_results_are_what_the_model_is_asked_with_next() -> None:
-    it = context([answer("Let me see.", call("look")), answer("I see.")], [quick("look", "a tree")])
+    it = make_context([answer("Let me see.", call("look")), answer("I see.")], [quick_tool("look", "a tree")])
     assert await ran(it) == "end_turn"
     assert results(it) == {"look_1": "a tree"}
-    (result,) = model(it).asked[1][-1].parts
+    (result,) = model_of(it).asked[1][-1].parts
     assert isinstance(result, ToolReturnPart)
     assert result.content == "a tree"
-    assert heard(it).ended["look_1"].text == "a tree"
+    assert host_of(it).ended["look_1"].text == "a tree"
 
 
 async def test_the_calls_of_one_step_run_at_the_same_time_and_the_model_waits_for_all() -> None:
-    first, second = Gate("first"), Gate("second")
-    it = context([answer(call("first"), call("second")), answer("Done.")], [first.tool, second.tool])
+    first, second = BlockingTool("first"), BlockingTool("second")
+    it = make_context([answer(call("first"), call("second")), answer("Done.")], [first.tool, second.tool])
     async with anyio.create_task_group() as group:
         group.start_soon(ran, it)
         with anyio.fail_after(5):
@@ -108,10 +118,10 @@ async def test_the_calls_of_one_step_run_at_the_same_time_and_the_model_waits_fo
             second.let.set()
             await anyio.wait_all_tasks_blocked()
         assert results(it)["second_1"] == "second is done"
-        check(it.history.messages)
-        assert len(model(it).asked) == 1
+        check_messages(it.history.messages)
+        assert len(model_of(it).asked) == 1
         first.let.set()
-    assert len(model(it).asked) == 2
+    assert len(model_of(it).asked) == 2
     assert list(results(it)) == ["first_1", "second_1"]
 
 
@@ -119,14 +129,16 @@ async def test_a_denial_is_a_result_with_its_reason() -> None:
     async def deny(input: Json, call: RunningCall) -> Result:
         return Result(text="Denied: not on a Sunday.", failed=True, ended="denied")
 
-    it = context([answer(call("rm"), call("ls")), answer("I see.")], [Doing("rm", deny), quick("ls")])
+    it = make_context(
+        [answer(call("rm"), call("ls")), answer("I see.")], [FunctionTool("rm", deny), quick_tool("ls")]
+    )
     assert await ran(it) == "end_turn"
     assert results(it) == {"rm_1": "Denied: not on a Sunday.", "ls_1": "well"}
-    assert sorted(filter(None, heard(it).ends("call"))) == ["done", "failed"]
+    assert sorted(filter(None, host_of(it).ends("call"))) == ["done", "failed"]
 
 
 async def test_a_tool_that_there_is_not_is_answered_with_those_that_there_are() -> None:
-    it = context([answer(call("fly")), answer("Then I walk.")], [quick("walk")])
+    it = make_context([answer(call("fly")), answer("Then I walk.")], [quick_tool("walk")])
     assert await ran(it) == "end_turn"
     assert results(it) == {"fly_1": "There is no tool 'fly'. There are: walk."}
 
@@ -135,7 +147,7 @@ async def test_an_input_that_is_no_object_is_answered_and_nothing_is_run() -> No
     async def run(input: Json, call: RunningCall) -> str:
         raise AssertionError
 
-    it = context([answer(call("run", args='{"a": ')), answer("Sorry.")], [Doing("run", run)])
+    it = make_context([answer(call("run", args='{"a": ')), answer("Sorry.")], [FunctionTool("run", run)])
     assert await ran(it) == "end_turn"
     assert "not a JSON object" in results(it)["run_1"]
 
@@ -149,21 +161,24 @@ async def test_a_tool_that_raises_fails_alone() -> None:
             group.start_soon(fail)
         return "well"
 
-    it = context([answer(call("burst"), call("look")), answer("Oh.")], [Doing("burst", burst), quick("look")])
+    it = make_context(
+        [answer(call("burst"), call("look")), answer("Oh.")],
+        [FunctionTool("burst", burst), quick_tool("look")],
+    )
     assert await ran(it) == "end_turn"
     assert results(it) == {"burst_1": "burst failed: no space left", "look_1": "well"}
 
 
 async def test_an_empty_answer_is_said_to_be_empty() -> None:
-    it = context([answer(" "), answer("Now.")])
+    it = make_context([answer(" "), answer("Now.")])
     assert await ran(it) == "end_turn"
-    assert heard(it).notes == ["The model's answer was empty."]
+    assert host_of(it).notes == ["The model's answer was empty."]
     it.history.add_prompt("Well?")
     assert await ran(it) == "end_turn"
 
 
 async def test_an_answer_that_ends_with_an_error_is_one() -> None:
-    it = context([answer("I", finish="error"), answer("Now.")])
+    it = make_context([answer("I", finish="error"), answer("Now.")])
     with pytest.raises(ModelError, match="ended its answer with an error"):
         await ran(it)
     it.history.add_prompt("Well?")
@@ -171,26 +186,28 @@ async def test_an_answer_that_ends_with_an_error_is_one() -> None:
 
 
 async def test_a_tool_that_cannot_show_its_input_is_shown_by_its_name() -> None:
-    class Shy(Doing):
+    class Shy(FunctionTool):
         def shown(self, input: Json) -> CallDisplay:
             return CallDisplay(title=input["path"])
 
-    it = context([answer(call("look")), answer("Yes.")], [Shy("look", quick("look").do)])
+    it = make_context([answer(call("look")), answer("Yes.")], [Shy("look", quick_tool("look").do)])
     assert await ran(it) == "end_turn"
-    assert heard(it).started["look_1"].title == "look"
+    assert host_of(it).started["look_1"].title == "look"
 
 
 async def test_thinking_is_an_activity_below_the_model_that_ends_before_the_words() -> None:
-    it = context([answer(ThinkingPart("Hm."), "So.")])
+    it = make_context([answer(ThinkingPart("Hm."), "So.")])
     await ran(it)
-    sorts = [(told.sort, told.how) for told in heard(it).told]
+    sorts = [(told.sort, told.how) for told in host_of(it).told]
     assert sorts[2:6] == [("model", None), ("thinking", None), ("thinking", "done"), ("model", "done")]
 
 
 async def test_a_cancelled_call_has_a_result_and_the_operation_goes_on() -> None:
-    gate = Gate("slow")
+    gate = BlockingTool("slow")
     it, run = (
-        context([answer(call("slow"), call("look")), answer("Never mind.")], [gate.tool, quick("look")]),
+        make_context(
+            [answer(call("slow"), call("look")), answer("Never mind.")], [gate.tool, quick_tool("look")]
+        ),
         Operation(),
     )
     with anyio.fail_after(5):
@@ -198,40 +215,43 @@ async def test_a_cancelled_call_has_a_result_and_the_operation_goes_on() -> None
             group.start_soon(run.run, it)
             await gate.reached.wait()
             await anyio.wait_all_tasks_blocked()
-            assert run.root.cancel(below(run.root, "call").id)
+            assert run.root.cancel(open_activity(run.root, "call").id)
     assert run.stop == "end_turn"
     assert results(it) == {"slow_1": "Cancelled: the person cancelled it.", "look_1": "well"}
-    assert sorted(filter(None, heard(it).ends("call"))) == ["cancelled", "done"]
-    assert heard(it).ended["slow_1"].ended == "cancelled"
+    assert sorted(filter(None, host_of(it).ends("call"))) == ["cancelled", "done"]
+    assert host_of(it).ended["slow_1"].ended == "cancelled"
     settled(it)
 
 
 async def test_a_step_cancelled_during_its_calls_cancels_them_and_the_operation_goes_on() -> None:
-    one, two = Gate("one"), Gate("two")
-    it, run = context([answer(call("one"), call("two")), answer("Well.")], [one.tool, two.tool]), Operation()
+    one, two = BlockingTool("one"), BlockingTool("two")
+    it, run = (
+        make_context([answer(call("one"), call("two")), answer("Well.")], [one.tool, two.tool]),
+        Operation(),
+    )
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it)
             await one.reached.wait()
             await two.reached.wait()
-            below(run.root, "step").scope.cancel()
+            open_activity(run.root, "step").scope.cancel()
     assert run.stop == "end_turn"
-    assert heard(it).ends("call") == ["cancelled", "cancelled"]
-    assert heard(it).ends("step") == ["cancelled", "done"]
+    assert host_of(it).ends("call") == ["cancelled", "cancelled"]
+    assert host_of(it).ends("step") == ["cancelled", "done"]
     settled(it)
 
 
 @pytest.mark.parametrize("sort", ["model", "step", "operation"])
 async def test_a_cancel_during_the_model_keeps_its_words_marks_them_and_ends_the_operation(sort: str) -> None:
-    it, run = context([stalled, answer("As I said.")]), Operation()
+    it, run = make_context([stalled, answer("As I said.")]), Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it)
             await anyio.wait_all_tasks_blocked()
-            below(run.root, sort).scope.cancel()
+            open_activity(run.root, sort).scope.cancel()
     assert run.stop == "cancelled"
-    assert heard(it).ends("operation") == ["cancelled"]
-    assert heard(it).ends("model") == ["cancelled"]
+    assert host_of(it).ends("operation") == ["cancelled"]
+    assert host_of(it).ends("model") == ["cancelled"]
     assert it.history.messages[1].parts == [TextPart("I was just about to")]
     assert "incomplete: the person cancelled it" in notes(it)[0]
     settled(it)
@@ -245,22 +265,22 @@ async def test_a_cancel_of_the_thinking_is_a_cancel_of_its_request() -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    it, run = context([pondering]), Operation()
+    it, run = make_context([pondering]), Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it)
             await anyio.wait_all_tasks_blocked()
-            assert run.root.cancel(heard(it).open("thinking")[0])
+            assert run.root.cancel(host_of(it).open("thinking")[0])
     assert run.stop == "cancelled"
-    assert heard(it).ends("thinking") == ["cancelled"]
+    assert host_of(it).ends("thinking") == ["cancelled"]
     assert "No answer was given here" in notes(it)[0]
     settled(it)
 
 
 async def test_an_operation_cancelled_during_its_calls_leaves_a_result_for_each() -> None:
-    slow = Gate("slow")
+    slow = BlockingTool("slow")
     it, run = (
-        context([answer(call("slow"), call("look")), answer("Ready.")], [slow.tool, quick("look")]),
+        make_context([answer(call("slow"), call("look")), answer("Ready.")], [slow.tool, quick_tool("look")]),
         Operation(),
     )
     with anyio.fail_after(5):
@@ -283,11 +303,11 @@ async def test_an_operation_cancelled_during_its_calls_leaves_a_result_for_each(
 async def test_an_answer_that_is_not_whole_ends_the_operation_and_its_calls_are_not_run(
     finish: str, stop: Stop, word: str
 ) -> None:
-    it = context([answer("I will", call("look"), finish=finish)], [quick("look")])
+    it = make_context([answer("I will", call("look"), finish=finish)], [quick_tool("look")])
     assert await ran(it) == stop
-    assert word in heard(it).notes[0]
+    assert word in host_of(it).notes[0]
     assert results(it)["look_1"].startswith("Not run.")
-    assert heard(it).started == {}
+    assert host_of(it).started == {}
 
 
 @pytest.mark.parametrize(
@@ -298,18 +318,18 @@ async def test_a_budget_ends_the_operation_with_a_sentence(
     steps: int, tokens: int, stop: Stop, word: str
 ) -> None:
     budget = Budget(steps=steps, tokens=tokens)
-    it = context([answer(call("look", f"c{n}")) for n in range(9)], [quick("look")], budget=budget)
+    it = make_context([answer(call("look", f"c{n}")) for n in range(9)], [quick_tool("look")], budget=budget)
     assert await ran(it) == stop
-    assert word in heard(it).notes[0]
-    assert len(model(it).asked) == 2
+    assert word in host_of(it).notes[0]
+    assert len(model_of(it).asked) == 2
 
 
 @pytest.mark.parametrize("during", ["model", "call"])
 async def test_the_time_ends_the_operation_wherever_it_is(during: str) -> None:
     turns = [stalled] if during == "model" else [answer(call("slow"))]
-    it = context(turns, [Gate("slow").tool], budget=Budget(seconds=0.05))
+    it = make_context(turns, [BlockingTool("slow").tool], budget=Budget(seconds=0.05))
     assert await ran(it) == "max_turn_requests"
-    assert "time" in heard(it).notes[0]
+    assert "time" in host_of(it).notes[0]
     assert "the time for it was over" in str([*results(it).values(), *notes(it)])
 
 
@@ -318,12 +338,12 @@ async def test_an_error_of_the_model_is_raised_and_what_it_said_is_kept() -> Non
         listener.text("Once upon a ti")
         raise ModelError("The line broke.")
 
-    it = context([broken, ModelError("No key.", login=True), answer("Again.")])
+    it = make_context([broken, ModelError("No key.", login=True), answer("Again.")])
     with pytest.raises(ModelError):
         await ran(it)
     assert "The line broke" in notes(it)[0]
-    assert heard(it).ends("model") == ["failed"]
-    assert heard(it).told[-3].detail == "The line broke."
+    assert host_of(it).ends("model") == ["failed"]
+    assert host_of(it).told[-3].detail == "The line broke."
     it.history.add_prompt("Again?")
     with pytest.raises(ModelError):
         await ran(it)
@@ -340,23 +360,23 @@ async def test_what_was_heard_before_another_try_is_void() -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    it, run = context([twice]), Operation()
+    it, run = make_context([twice]), Operation()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(run.run, it)
             await anyio.wait_all_tasks_blocked()
             run.root.scope.cancel()
     assert it.history.messages[1].parts == [TextPart("Twice")]
-    assert heard(it).notes == [
+    assert host_of(it).notes == [
         "The server is overloaded. Asking again in 2 s. What was said of this answer does not count."
     ]
 
 
 async def test_the_instructions_go_with_the_last_request_and_stay_out_of_the_history() -> None:
-    it = context([answer("Yes.")])
+    it = make_context([answer("Yes.")])
     it.instructions = "Be brief."
     await ran(it)
-    asked: ModelMessage = model(it).asked[0][-1]
+    asked: ModelMessage = model_of(it).asked[0][-1]
     assert isinstance(asked, ModelRequest)
     assert asked.instructions == "Be brief."
     assert "Be brief" not in str(it.history.facts)
@@ -364,9 +384,9 @@ async def test_the_instructions_go_with_the_last_request_and_stay_out_of_the_his
 
 async def test_of_an_answer_that_calls_without_end_only_so_much_is_done() -> None:
     many = [call("look", f"l{n}") for n in range(MOST_CALLS + 2)]
-    it = context([answer(*many), answer("So.")], [quick("look")])
+    it = make_context([answer(*many), answer("So.")], [quick_tool("look")])
     assert await ran(it) == "end_turn"
-    assert len(heard(it).started) == MOST_CALLS
+    assert len(host_of(it).started) == MOST_CALLS
     assert (
         results(it)[f"l{MOST_CALLS}"]
         == f"Not run: one answer may make {MOST_CALLS} calls, not {MOST_CALLS + 2}."

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ThinkingPart
-from tests.own_agent.twins import Heard, answer, call, context, heard, quick
-from tests.own_agent.valid import check
+from tests.support.loop_fakes import (
+    RecordingHost,
+    answer,
+    call,
+    check_messages,
+    host_of,
+    make_context,
+    quick_tool,
+)
 
 from handrail.own_agent.activity import Activity, operation
 from handrail.own_agent.budget import Stop
@@ -20,7 +27,7 @@ from handrail.own_agent.tools.subagent import with_dispatch
 
 def busy() -> AgentContext:
     """Four steps: three calls at once, a sub-agent that makes a call itself, a summary on the way."""
-    it = context(
+    it = make_context(
         [
             answer(ThinkingPart("Hm"), "First I look around.", *(call("look", f"a{n}") for n in range(3))),
             answer("Then I", call("dispatch", "d", {"title": "Search", "task": "Search"}), tokens=1000),
@@ -30,7 +37,7 @@ def busy() -> AgentContext:
             answer("And it is this.", tokens=1000),
             *(answer("The end.") for _ in range(20)),  # for whoever goes on after a cancel
         ],
-        [quick("look")],
+        [quick_tool("look")],
         window=1000,
     )
     it.history.on_change = partial(check_all, it)
@@ -38,7 +45,7 @@ def busy() -> AgentContext:
 
 
 def check_all(it: AgentContext, fact: object) -> None:
-    check(it.history.messages)
+    check_messages(it.history.messages)
 
 
 async def operate(it: AgentContext, cancel: tuple[int, int] | None) -> tuple[Stop, int, str]:
@@ -62,7 +69,7 @@ async def operate(it: AgentContext, cancel: tuple[int, int] | None) -> tuple[Sto
             await anyio.lowlevel.checkpoint()
 
     async with anyio.create_task_group() as group:
-        with anyio.fail_after(10), operation("A prompt", heard(it).activity) as root:
+        with anyio.fail_after(10), operation("A prompt", host_of(it).activity) as root:
             group.start_soon(watch, root)
             stop = await run_loop(with_dispatch(it), root)
         over.set()
@@ -72,17 +79,17 @@ async def operate(it: AgentContext, cancel: tuple[int, int] | None) -> tuple[Sto
 async def cancelled_at(cancel: tuple[int, int] | None) -> tuple[int, str]:
     it = busy()
     stop, moments, cancelled = await operate(it, cancel)
-    check(it.history.messages)
-    heard(it).check()
+    check_messages(it.history.messages)
+    host_of(it).check()
     assert stop in ("end_turn", "cancelled")
     assert stop == "end_turn" or cancelled, "it ended as cancelled, and nobody cancelled it"
     if cancelled == "operation":
-        assert heard(it).ends("operation") in (["cancelled"], ["done"])
-    it.host = Heard()
+        assert host_of(it).ends("operation") in (["cancelled"], ["done"])
+    it.host = RecordingHost()
     it.history.add_prompt("Go on")
     assert (await operate(it, None))[0] == "end_turn"
-    check(it.history.messages)
-    heard(it).check()
+    check_messages(it.history.messages)
+    host_of(it).check()
     return moments, cancelled
 
 
@@ -92,7 +99,7 @@ async def test_the_whole_of_it_takes_many_moments_and_summing_up_is_among_them()
     stop, moments, _ = await operate(it, None)
     assert stop == "end_turn"
     assert moments > 40
-    assert heard(it).ends("compaction") == ["done"]
+    assert host_of(it).ends("compaction") == ["done"]
 
 
 @pytest.mark.anyio

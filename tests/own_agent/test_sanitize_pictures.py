@@ -1,7 +1,7 @@
 """A conversation for a model that takes no pictures."""
 
 from pydantic_ai.messages import BinaryContent, ModelRequest, ToolReturnPart, UserPromptPart
-from tests.own_agent.twins import answer, call
+from tests.support.loop_fakes import answer, call
 
 from handrail.own_agent.sanitize import without_pictures
 

@@ -1,16 +1,49 @@
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from pydantic_ai.messages import BinaryContent
-from tests.own_agent.hearing import Heard
 
 from handrail.agents.acp.acp_framing import MESSAGE_MAX
 from handrail.own_agent.acp_stdio import Disconnected
 from handrail.own_agent.activity import ActivityUpdate
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result
 from handrail.own_agent.updates import SHOWN_MAX, SessionUpdates
+
+
+class Heard:
+    """Everything that came, in order. It takes its time where `slow` is set, until `go` is called."""
+
+    def __init__(self, answer: Callable[[Json], Awaitable[Any]] | None = None) -> None:
+        self.told: list[tuple[str, Json]] = []
+        self.asked: list[Json] = []
+        self._answer = answer
+        self._may = anyio.Event()
+        self._may.set()
+
+    def hold(self) -> None:
+        self._may = anyio.Event()
+
+    def go(self) -> None:
+        self._may.set()
+
+    @property
+    def updates(self) -> list[Json]:
+        return [params["update"] for method, params in self.told if method == "session/update"]
+
+    async def notify(self, method: str, params: Json) -> None:
+        self.told.append((method, params))
+        await self._may.wait()
+
+    async def ask(self, method: str, params: Json) -> Any:
+        self.told.append((method, params))
+        self.asked.append(params)
+        assert self._answer is not None
+        return await self._answer(params)
+
 
 pytestmark = pytest.mark.anyio
 BOUND = 5.0

@@ -14,10 +14,18 @@ import httpx
 import pytest
 from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from tests.agents.scripted import CAPABILITIES, command
-from tests.e2e.conversing import Conversation, agents, begun, parts_of, session_of, text_of, told
-from tests.e2e.home import Home, eventually, living, processes
-from tests.e2e.person import Json, Person, person_of
+from tests.support.daemon_home import Home, eventually, find_processes, running_daemon
+from tests.support.person_client import Json, Person, person_of
+from tests.support.scripted_agent import CAPABILITIES, command
+from tests.support.thread_client import (
+    Conversation,
+    agents_config,
+    open_thread,
+    parts_of,
+    reported_json,
+    session_of,
+    text_of,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -27,8 +35,8 @@ STDIO: Json = {**CAPABILITIES, "mcpCapabilities": {}}
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
     same = command(answers={"session/new": '{"jsonrpc":"2.0","id":ID,"result":{"sessionId":"same"}}'})
-    config = agents(scripted=command(), other=command(), stdio=command(capabilities=STDIO), same=same)
-    with living(config) as home:
+    config = agents_config(scripted=command(), other=command(), stdio=command(capabilities=STDIO), same=same)
+    with running_daemon(config) as home:
         yield home
 
 
@@ -53,7 +61,7 @@ async def waiting(person: Person, thread: Conversation) -> list[Json]:
 
 async def is_well(person: Person, workspace: Path) -> None:
     """Another conversation works, at once and from its beginning to its end."""
-    other = await begun(person, workspace)
+    other = await open_thread(person, workspace)
     assert text_of(await other.act({"say": "well"})) == "well"
 
 
@@ -97,7 +105,7 @@ def understated(folder: Path) -> list[Json]:
 async def test_work_that_an_agent_understates_is_asked_about_at_the_worst_of_what_it_says(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     claims = understated(workspace)
     asks = [
         {"ask": {"toolCall": {"toolCallId": f"t{n}", "title": f"Look at README {n}", **said}}, "wait": False}
@@ -121,7 +129,7 @@ async def test_work_that_an_agent_understates_is_asked_about_at_the_worst_of_wha
 async def test_what_an_agent_said_of_its_work_before_it_asked_still_counts(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     here = {"path": str(workspace / "README")}
     before = {"toolCallId": "1", "title": "Work", "kind": "execute", "rawInput": {"command": "rm -rf ."}}
     after = {"toolCallId": "1", "kind": "read", "rawInput": {"path": here["path"]}, "locations": [here]}
@@ -130,11 +138,14 @@ async def test_what_an_agent_said_of_its_work_before_it_asked_still_counts(
     assert asked["risk"] == "high"
     assert any(claim["words"] == ["rm", "-rf", "."] for claim in asked["claims"])
     (await person.answer(asked, "deny")).raise_for_status()
-    assert told((await thread.idle())["said"][-1])["outcome"] == {"outcome": "selected", "optionId": "no"}
+    assert reported_json((await thread.idle())["said"][-1])["outcome"] == {
+        "outcome": "selected",
+        "optionId": "no",
+    }
 
 
 async def test_no_is_never_said_by_an_option_that_also_says_yes(person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     options = [
         {"optionId": "a", "name": "Reject", "kind": "allow_once"},
         {"optionId": "a", "name": "Allow", "kind": "reject_once"},
@@ -142,17 +153,17 @@ async def test_no_is_never_said_by_an_option_that_also_says_yes(person: Person, 
     ask = {"toolCall": {"toolCallId": "1", "title": "Lie"}, "options": options}
     prompted = await thread.prompt({"ask": ask, "as": "x"}, {"tell": "x"})
     await person.deny("Lie")
-    assert told(await thread.ended(prompted["operation"]))["outcome"] == {"outcome": "cancelled"}
+    assert reported_json(await thread.ended(prompted["operation"]))["outcome"] == {"outcome": "cancelled"}
 
 
 async def test_a_lent_credential_does_no_persons_work_and_ends_with_its_thread_and_with_the_daemon(
     workspace: Path,
 ) -> None:
-    with living(agents(scripted=command())) as home:
+    with running_daemon(agents_config(scripted=command())) as home:
         person = person_of(home)
-        threads = [await begun(person, workspace), await begun(person, workspace)]
+        threads = [await open_thread(person, workspace), await open_thread(person, workspace)]
         first, second = [
-            told(await thread.act({"tell_session": True}))["mcpServers"][0]["headers"][0]["value"]
+            reported_json(await thread.act({"tell_session": True}))["mcpServers"][0]["headers"][0]["value"]
             for thread in threads
         ]
         assert await asked_with(home, first, "POST", "mcp") != 401
@@ -187,8 +198,8 @@ async def asked_with(home: Home, bearer: str, method: str, path: str) -> int:
 async def test_a_door_that_was_open_when_its_thread_was_deleted_calls_nothing_any_more(
     person: Person, workspace: Path, tmp_path: Path
 ) -> None:
-    thread = await begun(person, workspace, agent="stdio")
-    opened = told(await thread.act({"tell_session": True}))
+    thread = await open_thread(person, workspace, agent="stdio")
+    opened = reported_json(await thread.act({"tell_session": True}))
     server = opened["mcpServers"][0]
     environment = {each["name"]: each["value"] for each in server["env"]}
     program = StdioServerParameters(
@@ -206,14 +217,14 @@ async def test_a_door_that_was_open_when_its_thread_was_deleted_calls_nothing_an
 
 
 async def test_the_terminals_of_others_are_nobodys_to_read_or_end(person: Person, workspace: Path) -> None:
-    mine, theirs = await begun(person, workspace), await begun(person, workspace)
+    mine, theirs = await open_thread(person, workspace), await open_thread(person, workspace)
     marker = "4343.25"
     prompted = await mine.prompt(
         {"terminal": {"command": "sleep", "args": [marker]}, "as": "t"}, {"tell": "t"}, {"hang": True}
     )
     await person.allow(marker)
     await mine.heard(prompted["operation"], "terminalId")
-    terminal = told((await mine.look())["said"][-1])["terminalId"]
+    terminal = reported_json((await mine.look())["said"][-1])["terminalId"]
     own = await person.post("terminals", {"cwd": str(workspace)})
 
     for named in (terminal, own["id"], "", "nothing", None, 7, {"a": 1}):
@@ -227,20 +238,20 @@ async def test_the_terminals_of_others_are_nobodys_to_read_or_end(person: Person
             answers = [json.loads(line) for line in answer.splitlines() if line]
             assert [each["error"]["code"] for each in answers] == [-32002] * 4, (named, name)
 
-    assert processes(marker)
+    assert find_processes(marker)
     assert (await person.get(f"terminals/{own['id']}"))["ended_at"] is None
     await person.post(f"operations/{prompted['operation']}/cancel")
     await mine.idle()
-    assert not processes(marker)
+    assert not find_processes(marker)
 
 
 async def test_a_session_of_another_agent_is_not_there(person: Person, workspace: Path) -> None:
-    theirs = await begun(person, workspace)
+    theirs = await open_thread(person, workspace)
     await theirs.act({"say": "mine"})
-    mine = await begun(person, workspace, agent="other")
+    mine = await open_thread(person, workspace, agent="other")
     for session in ("1", "s1", None, 7, ["s1"], {"id": "s1"}):
         params = {"sessionId": session, "path": str(workspace / "README")}
-        answer = told(
+        answer = reported_json(
             await mine.act({"request": "fs/read_text_file", "params": params, "as": "x"}, {"tell": "x"})
         )
         assert "error" in answer, session
@@ -255,7 +266,7 @@ async def test_files_behind_links_and_dots_are_asked_about_and_special_ones_refu
     secret.write_text("heron\n")
     (workspace / "link").symlink_to(secret)
     (workspace / "up").symlink_to("..")
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     paths = (
         "link",
         "../secret",
@@ -272,7 +283,7 @@ async def test_files_behind_links_and_dots_are_asked_about_and_special_ones_refu
             return next(iter(await waiting(person, thread)), None)
 
         (await person.answer(await eventually(asked), "deny")).raise_for_status()
-        assert "error" in told(await thread.ended(prompted["operation"])), path
+        assert "error" in reported_json(await thread.ended(prompted["operation"])), path
     for path in ("/proc/self/environ", "/dev/zero", "a\0b", "x" * 5000, "", 7, None):
         prompted = await thread.prompt({"read": {"path": path}, "as": "x"}, {"tell": "x"})
 
@@ -282,7 +293,7 @@ async def test_files_behind_links_and_dots_are_asked_about_and_special_ones_refu
             return None if (await thread.look())["operation"] else await thread.look()
 
         seen = await eventually(ends)
-        assert "error" in told(seen["said"][-1]), path
+        assert "error" in reported_json(seen["said"][-1]), path
 
 
 def raw(session: str, *lines: bytes) -> Json:
@@ -297,7 +308,7 @@ UPDATE = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SES
 async def test_what_cannot_be_written_down_costs_no_record_and_no_conversation(
     home: Home, person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     await thread.act({"say": "hello"})
     session = await session_of(home, thread)
     message = await thread.act(
@@ -336,7 +347,7 @@ async def test_what_cannot_be_written_down_costs_no_record_and_no_conversation(
 async def test_an_agent_that_has_one_id_for_two_conversations_does_not_mix_them(
     person: Person, workspace: Path
 ) -> None:
-    first, second = [await begun(person, workspace, agent="same") for _ in range(2)]
+    first, second = [await open_thread(person, workspace, agent="same") for _ in range(2)]
     setting = {"setting": "mode", "value": "x"}
     await person.ask("POST", f"{first.path}/setting", setting)
     failed = parts_of(await second.ended((await second.say("hello"))["operation"]), "error")
@@ -346,7 +357,7 @@ async def test_an_agent_that_has_one_id_for_two_conversations_does_not_mix_them(
 async def test_thousands_of_questions_and_calls_at_once_are_bounded_and_leave_the_others_alone(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     ask = {"ask": {"toolCall": {"toolCallId": "{n}", "title": "Flood"}}, "wait": False}
     call = {
         "tool_call": {"toolCallId": "{n}", "title": "Call", "rawInput": {"command": "x"}},
@@ -378,7 +389,7 @@ FORMS: list[Any] = [
 async def test_a_hostile_form_is_asked_once_and_answered_without_harm(
     person: Person, workspace: Path
 ) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     for n, form in enumerate(FORMS):
         elicit = {"message": f"Form {n}", "requestedSchema": form}
         prompted = await thread.prompt({"elicit": elicit, "as": "x"}, {"tell": "x"})
@@ -393,16 +404,18 @@ async def test_a_hostile_form_is_asked_once_and_answered_without_harm(
         assert answered.status_code < 500, (n, answered.text)
         if (await waiting(person, thread)) and answered.status_code != 200:
             await person.deny(f"Form {n}")
-        answer = told(await thread.ended(prompted["operation"]))
+        answer = reported_json(await thread.ended(prompted["operation"]))
         assert answer.get("action") in ("accept", "cancel", "decline"), (n, answer)
     nonsenses: list[Any] = [None, 7, [], {"properties": []}, "x"]
     for nonsense in nonsenses:
         elicit = {"message": "No form", "requestedSchema": nonsense}
-        assert "error" in told(await thread.act({"elicit": elicit, "as": "x"}, {"tell": "x"})), nonsense
+        assert "error" in reported_json(await thread.act({"elicit": elicit, "as": "x"}, {"tell": "x"})), (
+            nonsense
+        )
 
 
 async def test_a_prompt_that_is_answered_twice_ends_once(home: Home, person: Person, workspace: Path) -> None:
-    thread = await begun(person, workspace)
+    thread = await open_thread(person, workspace)
     await thread.act({"say": "hello"})
     twice = b'{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"refusal"}}'
     lines = [twice % n for n in range(300) for _ in range(2)]  # it knows our ids: they count

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.safety.account import BOUND, Account
-from tests.safety.hostile import Hostile
+from tests.support.user_account import BOUND, Account, Attacker
 
 from handrail.server.guard import MOST_BYTES
 
@@ -44,12 +43,12 @@ except (BrokenPipeError, ConnectionResetError):
 
 
 @pytest.fixture(scope="module")
-def hostile(new_account: Callable[[], Account]) -> Hostile:
-    return Hostile(new_account())
+def hostile(new_account: Callable[[], Account]) -> Attacker:
+    return Attacker(new_account())
 
 
 @pytest.fixture
-def daemon(hostile: Hostile) -> Iterator[Hostile]:
+def daemon(hostile: Attacker) -> Iterator[Attacker]:
     """The daemon, which must not have held much of what was sent, and must still be the same one and at work."""
     with held_little(hostile.account.pid), held_little(hostile.account.keeper):
         before = hostile.account.pid
@@ -71,28 +70,28 @@ def peak(pid: int) -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
-def flood(hostile: Hostile, name: str, hello: object) -> str:
+def flood(hostile: Attacker, name: str, hello: object) -> str:
     greeting = json.dumps(hello) if hello else ""
     path = str(hostile.account.home / name)
     return hostile.account.run(hostile.account.python, "-c", FLOODER, path, greeting, str(FLOOD)).stdout
 
 
-def test_a_line_without_end_on_a_door_is_skipped_and_said_to_be_too_long(daemon: Hostile) -> None:
+def test_a_line_without_end_on_a_door_is_skipped_and_said_to_be_too_long(daemon: Attacker) -> None:
     said = flood(daemon, "daemon.sock", {"handrail": 1, "want": "mcp", "cwd": "/"})
     assert "longer than" in said
 
 
-def test_a_greeting_without_end_is_not_kept(daemon: Hostile) -> None:
+def test_a_greeting_without_end_is_not_kept(daemon: Attacker) -> None:
     said = flood(daemon, "daemon.sock", None)
     assert said in ("", "hung up") or "not understood" in said
 
 
 @pytest.mark.parametrize("want", ["person", "read"])
-def test_who_goes_on_talking_after_a_greeting_is_not_listened_to(daemon: Hostile, want: str) -> None:
+def test_who_goes_on_talking_after_a_greeting_is_not_listened_to(daemon: Attacker, want: str) -> None:
     assert flood(daemon, "daemon.sock", {"handrail": 1, "want": want}) in ("", "hung up")
 
 
-def test_a_line_without_end_on_the_keepers_socket_is_refused(daemon: Hostile) -> None:
+def test_a_line_without_end_on_the_keepers_socket_is_refused(daemon: Attacker) -> None:
     said = flood(daemon, "keeper.sock", None)
     assert said == "hung up" or "longer than" in said
 
@@ -101,13 +100,13 @@ def test_a_line_without_end_on_the_keepers_socket_is_refused(daemon: Hostile) ->
 @pytest.mark.parametrize(
     ("path", "bearer"), [("/api/sign-in", None), ("/mcp", "agent"), ("/api/credentials", "person")]
 )
-def test_a_body_without_end_is_refused(daemon: Hostile, framing: str, path: str, bearer: str | None) -> None:
+def test_a_body_without_end_is_refused(daemon: Attacker, framing: str, path: str, bearer: str | None) -> None:
     known = {"agent": daemon.agent, "person": daemon.person}
     status = post_forever(daemon.account, path, known[bearer] if bearer else "", framing)
     assert status in (413, HUNG_UP)
 
 
-def test_a_body_as_long_as_is_allowed_is_heard(daemon: Hostile) -> None:
+def test_a_body_as_long_as_is_allowed_is_heard(daemon: Attacker) -> None:
     """The control: what is refused above is refused for its length."""
     text = "x" * (MOST_BYTES - 1000)
     answer = daemon.account.http("POST", "/api/credentials", daemon.person, {"name": text, "workspace": "/"})

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.safety.pausing import Pauses, Point
-from tests.safety.racing import RACES, Race, rounds
-from tests.tools.office import office
+from tests.support.race import RACES, Pauses, Point, Race, rounds
+from tests.support.tool_runner import terminal_tools
 
 from handrail.gate.call import Call
 from handrail.keeper import warden
@@ -49,7 +48,7 @@ def pauses() -> Iterator[Pauses]:
 async def race(home: Path, root: Path, pauses: Pauses) -> AsyncGenerator[Race]:
     """The real gate and a real keeper."""
     caller = Caller(door="stdio", client="test", key="test", workspace=str(root))
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         yield Race(at.gate, caller, pauses)
 
 

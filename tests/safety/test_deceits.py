@@ -5,11 +5,11 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN, BOB
-from tests.gate.rules.lawbook import RUN, caller, claim, decide, policy, rule, runs
-from tests.gate.scene import rule as standing
-from tests.gate.scene import scene
-from tests.gate.toys import Write
+from tests.support.actors import ANN, BOB
+from tests.support.gate_world import gate_world
+from tests.support.gate_world import rule as standing
+from tests.support.policy_values import RUN, caller, claim, decide, policy, rule, runs
+from tests.support.sample_tools import Write
 
 from handrail.gate.risk import assess
 from handrail.gate.rules.matching import Here
@@ -338,7 +338,7 @@ def test_plain_lines_keys_and_what_no_shell_reads_are_typed_as_before(text: str,
 async def test_a_rule_that_is_removed_while_the_start_is_written_down_runs_nothing(tmp_path: Path) -> None:
     """Whoever takes an allowance back has taken it back, as long as nothing was done."""
     tool = Write()
-    async with scene(tmp_path, tool) as here:
+    async with gate_world(tmp_path, tool) as here:
         here.rules.add(standing("allow", "r1", tool="write"), ANN)
         await here.journal.committed(here.journal.head)
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.safety.account import Account
-from tests.safety.hostile import Hostile
+from tests.support.user_account import Account, Attacker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -41,12 +40,12 @@ sys.stdin.read()
 
 
 @pytest.fixture(scope="module")
-def hostile(new_account: Callable[[], Account]) -> Hostile:
-    return Hostile(new_account())
+def hostile(new_account: Callable[[], Account]) -> Attacker:
+    return Attacker(new_account())
 
 
 @pytest.fixture(scope="module", params=["door open", "door closed"])
-def told(hostile: Hostile, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+def told(hostile: Attacker, request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """What an agent with a door was told, while it lives on."""
     argv = (hostile.account.python, "-c", AGENT, hostile.ids["approval"], request.param)
     with hostile.account.spawn(*argv, stdin=subprocess.PIPE) as agent:
@@ -66,13 +65,13 @@ def test_what_an_agent_with_a_door_starts_is_refused_a_persons_verbs(told: dict[
     assert "Do it on the page" in said
 
 
-def test_another_process_of_the_same_user_still_decides(hostile: Hostile, told: dict[str, Any]) -> None:
+def test_another_process_of_the_same_user_still_decides(hostile: Attacker, told: dict[str, Any]) -> None:
     assert told["approve"][0] == 1
     assert hostile.asked()["status"] == "open"
     assert "#code=" in hostile.account.link()
 
 
-def test_an_agent_without_a_door_is_like_any_other_process(hostile: Hostile) -> None:
+def test_an_agent_without_a_door_is_like_any_other_process(hostile: Attacker) -> None:
     """The control: what is refused above is refused for the door, and not for how it is asked."""
     plain = AGENT.replace('"mcp"', '"status"').replace("door.stdout.readline()", "door.stdout.read()")
     argv = (hostile.account.python, "-c", plain, hostile.ids["approval"], "door open")

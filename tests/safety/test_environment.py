@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.safety.account import CONFIG, Account, until
+from tests.support.user_account import CONFIG, Account, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
-from tests.safety.routes import WHOSE, Area, Target, targets
+from tests.support.route_table import WHOSE, Area, Target, targets
 
 from handrail.server.access import Access, Client, Person
 from handrail.server.guard import CSP, Guard

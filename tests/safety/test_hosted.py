@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.scripted import command
-from tests.e2e.conversing import agents, begun, told
-from tests.e2e.home import Home, living, until
-from tests.e2e.person import person_of
+from tests.support.daemon_home import Home, running_daemon, until
+from tests.support.person_client import person_of
+from tests.support.scripted_agent import command
+from tests.support.thread_client import agents_config, open_thread, reported_json
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
@@ -70,7 +70,7 @@ def loot(tmp_path: Path) -> Path:
 def home(loot: Path) -> Iterator[Home]:
     where, paths = loot.with_name("home"), json.dumps([*CLOSED, *OPEN])
     thief = (sys.executable, "-c", TRIES, str(where), paths, str(loot), *command())
-    with living(agents(scripted=command(), thief=thief)) as home:
+    with running_daemon(agents_config(scripted=command(), thief=thief)) as home:
         where.write_text(str(home.places.data))
         yield home
 
@@ -83,11 +83,11 @@ async def test_a_hosted_agent_is_refused_a_persons_verbs_and_hears_nothing_of_ot
     home: Home, workspace: Path, loot: Path
 ) -> None:
     person = person_of(home)
-    other = await begun(person, workspace, title=f"Title: {SECRET}")
+    other = await open_thread(person, workspace, title=f"Title: {SECRET}")
     await other.act({"say": SECRET})
 
-    thread = await begun(person, workspace, agent="thief")
-    session = told(await thread.act({"tell_session": True}, {"sleep": 0}))
+    thread = await open_thread(person, workspace, agent="thief")
+    session = reported_json(await thread.act({"tell_session": True}, {"sleep": 0}))
 
     await until(loot.exists)
     found = read(loot)
@@ -103,9 +103,9 @@ async def test_a_hosted_agent_is_refused_a_persons_verbs_and_hears_nothing_of_ot
 
 async def test_a_credential_of_one_thread_is_no_credential_of_another(home: Home, workspace: Path) -> None:
     person = person_of(home)
-    first, second = await begun(person, workspace), await begun(person, workspace)
+    first, second = await open_thread(person, workspace), await open_thread(person, workspace)
     bearers = [
-        told(await thread.act({"tell_session": True}))["mcpServers"][0]["headers"][0]["value"]
+        reported_json(await thread.act({"tell_session": True}))["mcpServers"][0]["headers"][0]["value"]
         for thread in (first, second)
     ]
     assert bearers[0] != bearers[1]

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from tests.safety.account import Account, until
 from tests.safety.attack import files, keeper, proc
-from tests.safety.hostile import Hostile, Loot
-from tests.safety.routes import Target, targets
+from tests.support.route_table import Target, targets
+from tests.support.user_account import Account, Attacker, AttackResult, until
 
 from handrail.keeper.message_framing import name_of
 from handrail.keeper.protocol import Request
@@ -23,17 +22,17 @@ New = Callable[..., Account]
 
 
 @pytest.fixture(scope="module")
-def hostile(new_account: New) -> Hostile:
-    return Hostile(new_account(environment={"FAKE_API_KEY": "sk-of-the-person"}))
+def hostile(new_account: New) -> Attacker:
+    return Attacker(new_account(environment={"FAKE_API_KEY": "sk-of-the-person"}))
 
 
 @pytest.fixture(scope="module")
-def loot(hostile: Hostile) -> Loot:
+def loot(hostile: Attacker) -> AttackResult:
     return hostile.attack("directly", [*keeper.TRIES, *proc.TRIES])
 
 
 @pytest.mark.parametrize("order", keeper.TRIES)
-def test_the_keeper_takes_no_order_from_a_command(loot: Loot, order: str) -> None:
+def test_the_keeper_takes_no_order_from_a_command(loot: AttackResult, order: str) -> None:
     got = loot.of(order)
     assert got.code != 0, got.said
 
@@ -43,17 +42,19 @@ def test_there_is_no_order_to_the_keeper_that_was_not_tried() -> None:
 
 
 @pytest.mark.parametrize("look", proc.TRIES)
-def test_nothing_of_daemon_keeper_and_warden_can_be_read_or_traced(loot: Loot, look: str) -> None:
+def test_nothing_of_daemon_keeper_and_warden_can_be_read_or_traced(loot: AttackResult, look: str) -> None:
     got = loot.of(look)
     assert got.code != 0, got.said
 
 
-def test_there_is_no_socket_that_was_not_attacked(hostile: Hostile) -> None:
+def test_there_is_no_socket_that_was_not_attacked(hostile: Attacker) -> None:
     found = {path.name for path in hostile.account.home.rglob("*") if stat.S_ISSOCK(path.lstat().st_mode)}
     assert found == {"daemon.sock", "keeper.sock"}
 
 
-def test_a_command_finds_no_credential_and_no_secret_in_its_environment(hostile: Hostile, loot: Loot) -> None:
+def test_a_command_finds_no_credential_and_no_secret_in_its_environment(
+    hostile: Attacker, loot: AttackResult
+) -> None:
     mine = {"HANDRAIL_HOME"}  # given by the attack itself, which has to find its target
     environ: dict[str, str] = loot.told["environ"]
     assert {name for name in environ if name.startswith("HANDRAIL")} == mine
@@ -62,7 +63,7 @@ def test_a_command_finds_no_credential_and_no_secret_in_its_environment(hostile:
         assert secret not in str(environ)
 
 
-def test_no_file_of_the_home_holds_a_bearer_or_a_code(hostile: Hostile) -> None:
+def test_no_file_of_the_home_holds_a_bearer_or_a_code(hostile: Attacker) -> None:
     code = hostile.account.link().partition("#code=")[2]
     signed = hostile.account.http("POST", "/api/sign-in", body={"code": code}).json["bearer"]
     secrets = {"code": code, "page": signed, "first page": hostile.person, "agent": hostile.agent}
@@ -77,7 +78,7 @@ def test_no_file_of_the_home_holds_a_bearer_or_a_code(hostile: Hostile) -> None:
     assert told == {}
 
 
-def test_everything_in_the_home_is_closed_to_other_users(hostile: Hostile) -> None:
+def test_everything_in_the_home_is_closed_to_other_users(hostile: Attacker) -> None:
     home = hostile.account.home
     assert home.stat().st_mode & 0o077 == 0
     own = [path for path in home.rglob("*") if path.name != "config.toml"]
@@ -86,7 +87,7 @@ def test_everything_in_the_home_is_closed_to_other_users(hostile: Hostile) -> No
 
 
 @pytest.mark.parametrize("target", [target for target in targets() if target.area == "person"], ids=str)
-def test_the_call_bearer_opens_no_route_of_people(hostile: Hostile, target: Target) -> None:
+def test_the_call_bearer_opens_no_route_of_people(hostile: Attacker, target: Target) -> None:
     method = "GET" if target.is_socket else target.method
     answer = hostile.account.http(method, target.path, hostile.agent, body={})
     assert answer.status == 401
@@ -95,20 +96,20 @@ def test_the_call_bearer_opens_no_route_of_people(hostile: Hostile, target: Targ
 
 @pytest.mark.parametrize("tampering", files.TRIES)
 def test_no_file_makes_a_person_of_who_writes_to_it(new_account: New, tampering: str) -> None:
-    hostile = Hostile(new_account())
+    hostile = Attacker(new_account())
     got = hostile.attack("directly", [tampering]).of(tampering)
     assert got.code != 0, got.said
     assert got.said.startswith("401")
     assert hostile.asked()["status"] == "open"
 
 
-def test_the_tests_attack_as_an_ordinary_user(hostile: Hostile) -> None:
+def test_the_tests_attack_as_an_ordinary_user(hostile: Attacker) -> None:
     assert hostile.account.uid != 0
     status = Path(f"/proc/{hostile.account.keeper}/status").read_text()
     assert f"Uid:\t{hostile.account.uid}\t" in status
 
 
-def test_nobody_reads_the_memory_of_a_persons_command_line(hostile: Hostile) -> None:
+def test_nobody_reads_the_memory_of_a_persons_command_line(hostile: Attacker) -> None:
     account = hostile.account
     with account.spawn(account.python, "-m", "handrail", "calls", "-f") as watching:
         try:
@@ -119,7 +120,7 @@ def test_nobody_reads_the_memory_of_a_persons_command_line(hostile: Hostile) -> 
             watching.kill()
 
 
-def test_another_process_of_the_user_is_readable(hostile: Hostile) -> None:
+def test_another_process_of_the_user_is_readable(hostile: Attacker) -> None:
     """The control: what is denied above is denied by the process, and not by the machine."""
     with hostile.account.spawn("sleep", "60") as plain:
         try:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.model.script import Turn, script
-from tests.model.server import ModelServer, model_server
-from tests.safety.account import Account, until
+from tests.support.model_server.script import Turn, script
+from tests.support.model_server.server import ModelServer, model_server
+from tests.support.user_account import Account, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 

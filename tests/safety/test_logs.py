@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.safety.account import Account, until
-from tests.safety.hostile import Hostile
+from tests.support.user_account import Account, Attacker, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -17,9 +16,9 @@ MARKS = (INPUT, OUTPUT, CONTENT, REASON, SECRET, ENVIRONMENT)
 
 
 @pytest.fixture(scope="module")
-def lived(new_account: Callable[..., Account]) -> Hostile:
+def lived(new_account: Callable[..., Account]) -> Attacker:
     """A home in which much has happened and gone wrong, each thing with a mark in it."""
-    hostile = Hostile(new_account(environment={"FAKE_API_KEY": SECRET}))
+    hostile = Attacker(new_account(environment={"FAKE_API_KEY": SECRET}))
     account, agent = hostile.account, hostile.agent
     account.call(
         agent, "execute_command", command=f"printf {OUTPUT[:6]}; echo {OUTPUT[6:]}", env={"X": ENVIRONMENT}
@@ -69,18 +68,18 @@ def text(account: Account) -> str:
     return "".join(path.read_text(errors="replace") for path in logs(account))
 
 
-def test_the_logs_tell_of_what_went_wrong(lived: Hostile) -> None:
+def test_the_logs_tell_of_what_went_wrong(lived: Attacker) -> None:
     """Without this, logs that are empty would pass for logs that are discreet."""
     assert {"daemon.log", "keeper.log"} <= {path.name for path in logs(lived.account)}
     assert "keeper was lost" in text(lived.account)
 
 
 @pytest.mark.parametrize("mark", MARKS)
-def test_no_log_holds_an_input_an_output_or_a_secret(lived: Hostile, mark: str) -> None:
+def test_no_log_holds_an_input_an_output_or_a_secret(lived: Attacker, mark: str) -> None:
     assert [line for line in text(lived.account).splitlines() if mark in line] == []
 
 
-def test_no_log_holds_a_bearer_or_a_code(lived: Hostile) -> None:
+def test_no_log_holds_a_bearer_or_a_code(lived: Attacker) -> None:
     told = text(lived.account)
     assert lived.person not in told
     assert lived.agent not in told
@@ -88,7 +87,7 @@ def test_no_log_holds_a_bearer_or_a_code(lived: Hostile) -> None:
 
 
 @pytest.mark.parametrize("mark", [SECRET])
-def test_what_the_daemon_alone_knows_is_in_no_file_at_all(lived: Hostile, mark: str) -> None:
+def test_what_the_daemon_alone_knows_is_in_no_file_at_all(lived: Attacker, mark: str) -> None:
     found = [
         path
         for path in lived.account.home.rglob("*")
@@ -97,5 +96,5 @@ def test_what_the_daemon_alone_knows_is_in_no_file_at_all(lived: Hostile, mark: 
     assert found == []
 
 
-def test_every_log_is_closed_to_other_users(lived: Hostile) -> None:
+def test_every_log_is_closed_to_other_users(lived: Attacker) -> None:
     assert [path for path in logs(lived.account) if path.stat().st_mode & 0o077] == []

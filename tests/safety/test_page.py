@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from playwright.async_api import ConsoleMessage, Page, Request, expect
-from tests.e2e.browser import MS, chromium
-from tests.safety.account import Account
-from tests.safety.hostile import Hostile
+from tests.support.browser_tab import MS, chromium
+from tests.support.user_account import Account, Attacker
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e, pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -21,8 +20,8 @@ HTML = "<img src=x onerror='window.pwned=1'><script>window.pwned=1</script><svg 
 
 
 @pytest.fixture(scope="module")
-def hostile(new_account: Callable[[], Account]) -> Hostile:
-    return Hostile(new_account())
+def hostile(new_account: Callable[[], Account]) -> Attacker:
+    return Attacker(new_account())
 
 
 class Window:
@@ -60,7 +59,7 @@ async def shown(page: Page, call: str) -> None:
     await expect(page.get_by_role("article", name=f"Call {call}")).to_be_visible(timeout=MS)
 
 
-async def test_the_page_breaks_no_rule_of_its_own_policy(hostile: Hostile) -> None:
+async def test_the_page_breaks_no_rule_of_its_own_policy(hostile: Attacker) -> None:
     ran = hostile.account.call(hostile.agent, "execute_command", command="printf '\\033[31mred\\033[0m\\n'")
     write = hostile.account.call(hostile.agent, "write_file", path="/tmp/not-there", content="one\ntwo\n")
     assert write["status"] == "waiting"
@@ -71,7 +70,7 @@ async def test_the_page_breaks_no_rule_of_its_own_policy(hostile: Hostile) -> No
         assert seen.said == []
 
 
-async def test_the_page_asks_nobody_but_the_daemon(hostile: Hostile) -> None:
+async def test_the_page_asks_nobody_but_the_daemon(hostile: Attacker) -> None:
     async with window(hostile.account.link()) as seen:
         await shown(seen.page, hostile.ids["call"])
         own = (f"http://{hostile.account.where}/", f"ws://{hostile.account.where}/", "data:")
@@ -79,7 +78,7 @@ async def test_the_page_asks_nobody_but_the_daemon(hostile: Hostile) -> None:
         assert [url for url in seen.asked if not url.startswith(own)] == []
 
 
-async def test_the_page_shows_its_code_and_bearer_nowhere_and_keeps_neither(hostile: Hostile) -> None:
+async def test_the_page_shows_its_code_and_bearer_nowhere_and_keeps_neither(hostile: Attacker) -> None:
     link = hostile.account.link()
     code = link.partition("#code=")[2]
     async with window(link) as seen:
@@ -96,7 +95,7 @@ async def test_the_page_shows_its_code_and_bearer_nowhere_and_keeps_neither(host
         assert [url for url in seen.asked if "bearer" in url.lower()] == []
 
 
-async def test_an_agents_text_is_text_wherever_it_is_shown(hostile: Hostile) -> None:
+async def test_an_agents_text_is_text_wherever_it_is_shown(hostile: Attacker) -> None:
     call = hostile.account.call(hostile.agent, "execute_command", command=f'echo "{HTML}"')
     waits = hostile.account.call(
         hostile.agent, "write_file", path=f"/tmp/{HTML.replace('/', '')}", content=HTML
@@ -118,7 +117,7 @@ async def test_an_agents_text_is_text_wherever_it_is_shown(hostile: Hostile) -> 
         "document.body.append(Object.assign(document.createElement('script'), {src: 'http://127.0.0.1:1/x.js'}))",
     ],
 )
-async def test_the_policy_is_at_work(hostile: Hostile, script: str) -> None:
+async def test_the_policy_is_at_work(hostile: Attacker, script: str) -> None:
     """The control: what breaks a rule is seen, so that the tests above could fail."""
     async with window(hostile.account.link()) as seen:
         found: Any = await seen.page.evaluate(

@@ -4,8 +4,7 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from tests.safety.account import Account, until
-from tests.safety.hostile import Hostile
+from tests.support.user_account import Account, Attacker, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -13,7 +12,7 @@ New = Callable[..., Account]
 
 
 def test_a_command_that_kills_the_daemon_cannot_take_its_port_and_wait_for_the_page(new_account: New) -> None:
-    hostile = Hostile(new_account())
+    hostile = Attacker(new_account())
     where = hostile.account.where
     hostile.order("directly", ["waits for the page on its port"])
     until((hostile.account.workspace / "port").exists, "the attack tries the port")

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.safety.pausing import Pauses, Point
-from tests.safety.racing import RACES, Race, rounds
+from tests.support.race import RACES, Pauses, Point, Race, rounds
 
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate

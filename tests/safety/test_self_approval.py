@@ -8,23 +8,22 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tests.safety.account import Account
 from tests.safety.attack import postures, verbs, web
-from tests.safety.hostile import Hostile, Loot
+from tests.support.user_account import Account, Attacker, AttackResult
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-After = Callable[[str], tuple[Hostile, Loot]]
+After = Callable[[str], tuple[Attacker, AttackResult]]
 
 
 @pytest.fixture(scope="module")
 def after(new_account: Callable[[], Account]) -> After:
     """The loot of an attack with every verb, and the home it left; each posture is taken once."""
-    taken: dict[str, tuple[Hostile, Loot]] = {}
+    taken: dict[str, tuple[Attacker, AttackResult]] = {}
 
-    def attacked(posture: str) -> tuple[Hostile, Loot]:
+    def attacked(posture: str) -> tuple[Attacker, AttackResult]:
         if posture not in taken:
-            hostile = Hostile(new_account())
+            hostile = Attacker(new_account())
             tries = [*verbs.TRIES, *web.TRIES, *postures.TRIES]
             taken[posture] = hostile, hostile.attack(posture, tries)
         return taken[posture]
@@ -77,12 +76,12 @@ def test_every_posture_is_what_it_says(after: After) -> None:
 
 
 @pytest.fixture(scope="module")
-def outside(new_account: Callable[[], Account]) -> Hostile:
-    return Hostile(new_account())
+def outside(new_account: Callable[[], Account]) -> Attacker:
+    return Attacker(new_account())
 
 
 @pytest.mark.parametrize("verb", ["approve", "deny", "cancel", "complete"])
-def test_from_outside_the_same_user_may_decide(outside: Hostile, verb: str) -> None:
+def test_from_outside_the_same_user_may_decide(outside: Attacker, verb: str) -> None:
     call = outside.account.ask(outside.agent)["call_id"]
     (asked,) = [
         row
@@ -94,7 +93,7 @@ def test_from_outside_the_same_user_may_decide(outside: Hostile, verb: str) -> N
     assert outside.account.approvals(outside.person)[asked["id"]] != "open"
 
 
-def test_from_outside_the_same_user_gets_a_link_and_a_credential(outside: Hostile) -> None:
+def test_from_outside_the_same_user_gets_a_link_and_a_credential(outside: Attacker) -> None:
     assert "#code=" in outside.account.link()
     bearer = outside.account.credential()
     assert outside.account.call(bearer, "execute_command", command="echo hi")["output"].strip() == "hi"

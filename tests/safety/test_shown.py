@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.safety.account import Account, until
-from tests.safety.hostile import Hostile
+from tests.support.user_account import Account, Attacker, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -18,11 +17,11 @@ REAL, HARMLESS = "echo approved", "echo harmless"
 
 
 @pytest.fixture
-def hostile(new_account: Callable[[], Account]) -> Hostile:
-    return Hostile(new_account())
+def hostile(new_account: Callable[[], Account]) -> Attacker:
+    return Attacker(new_account())
 
 
-def alter(hostile: Hostile, kind: str) -> None:
+def alter(hostile: Attacker, kind: str) -> None:
     """Have the record of such a fact, and every list, say something harmless; as any process of the user can."""
     path = hostile.account.home / "handrail.db"
     with contextlib.closing(sqlite3.connect(path, timeout=30)) as database, database:
@@ -35,7 +34,7 @@ def alter(hostile: Hostile, kind: str) -> None:
         os.chown(left, hostile.account.uid, -1)
 
 
-def shown(hostile: Hostile) -> dict[str, Any]:
+def shown(hostile: Attacker) -> dict[str, Any]:
     """Everything the page and the command line are given about the open question."""
     account, person = hostile.account, hostile.person
     state = account.http("GET", "/api/state", person).json
@@ -48,14 +47,14 @@ def shown(hostile: Hostile) -> dict[str, Any]:
     }
 
 
-def restart(hostile: Hostile) -> None:
+def restart(hostile: Attacker) -> None:
     before = hostile.account.pid
     os.kill(before, signal.SIGKILL)
     hostile.account.start()
     until(lambda: hostile.account.pid != before, "another daemon is there")
 
 
-def approve(hostile: Hostile) -> str:
+def approve(hostile: Attacker) -> str:
     """Allow what is shown; what the call printed in the end."""
     seen = shown(hostile)["approval"]
     body = {"answer": "allow", "digest": seen["digest"]}
@@ -65,7 +64,7 @@ def approve(hostile: Hostile) -> str:
     return json.dumps(ended)
 
 
-def test_an_altered_record_changes_nothing_that_is_shown_of_an_open_question(hostile: Hostile) -> None:
+def test_an_altered_record_changes_nothing_that_is_shown_of_an_open_question(hostile: Attacker) -> None:
     before = shown(hostile)
     assert REAL in json.dumps(before)
     alter(hostile, "ApprovalOpened")
@@ -73,7 +72,7 @@ def test_an_altered_record_changes_nothing_that_is_shown_of_an_open_question(hos
     assert before["approval"]["preview"] == shown(hostile)["approval"]["preview"]
 
 
-def test_an_altered_question_is_shown_as_what_would_run_after_a_restart_too(hostile: Hostile) -> None:
+def test_an_altered_question_is_shown_as_what_would_run_after_a_restart_too(hostile: Attacker) -> None:
     alter(hostile, "ApprovalOpened")
     restart(hostile)
     until(lambda: shown(hostile)["approval"]["preview"], "what would run is shown anew")
@@ -82,7 +81,7 @@ def test_an_altered_question_is_shown_as_what_would_run_after_a_restart_too(host
     assert "approved" in approve(hostile)
 
 
-def test_an_altered_call_never_runs_under_the_old_approval(hostile: Hostile) -> None:
+def test_an_altered_call_never_runs_under_the_old_approval(hostile: Attacker) -> None:
     alter(hostile, "CallOpened")
     restart(hostile)
     assert REAL not in json.dumps(shown(hostile)["approval"])  # what is shown is what would run
@@ -91,7 +90,7 @@ def test_an_altered_call_never_runs_under_the_old_approval(hostile: Hostile) -> 
     assert "harmless\\n" not in told
 
 
-def test_an_answer_that_stands_only_in_the_record_runs_nothing(hostile: Hostile) -> None:
+def test_an_answer_that_stands_only_in_the_record_runs_nothing(hostile: Attacker) -> None:
     path = hostile.account.home / "handrail.db"
     with contextlib.closing(sqlite3.connect(path, timeout=30)) as database, database:
         database.execute("update approvals set answer = 'allow', answered_by = 'a person', answered_at = 1")

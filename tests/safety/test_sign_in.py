@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.safety.account import Account, until
+from tests.support.user_account import Account, until
 from trio.testing import MockClock
 
 from handrail.server.access import CODE_SECONDS, MOST_CODES, Access, Person

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.safety.account import Account, until
+from tests.support.user_account import Account, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -12,17 +12,25 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from tests.agents.scripted import OPTIONS, command, script
-from tests.e2e.conversing import Conversation, agents, begun, parts_of, session_of, text_of, told
-from tests.e2e.home import Home, eventually, living
-from tests.e2e.person import Json, Person, person_of
+from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.person_client import Json, Person, person_of
+from tests.support.scripted_agent import OPTIONS, command, script
+from tests.support.thread_client import (
+    Conversation,
+    agents_config,
+    open_thread,
+    parts_of,
+    reported_json,
+    session_of,
+    text_of,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    with living(agents(scripted=command())) as home:
+    with running_daemon(agents_config(scripted=command())) as home:
         yield home
 
 
@@ -46,7 +54,7 @@ async def waiting(person: Person, about: str) -> list[Json]:
 async def test_nothing_of_a_deleted_thread_waits_for_a_person_any_more(
     home: Home, person: Person, workspace: Path
 ) -> None:
-    thread, other = await begun(person, workspace), await begun(person, workspace)
+    thread, other = await open_thread(person, workspace), await open_thread(person, workspace)
     await thread.act({"say": "done"})
     session = await session_of(
         home, thread
@@ -199,7 +207,7 @@ async def storm(thread: Conversation, rounds: int) -> None:
 async def test_prompts_cancels_forks_settings_and_a_deletion_at_once_hang_nothing_and_leave_nothing(
     home: Home, person: Person, workspace: Path
 ) -> None:
-    threads = [await begun(person, workspace) for _ in range(3)]
+    threads = [await open_thread(person, workspace) for _ in range(3)]
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             for thread in threads:
@@ -212,35 +220,35 @@ async def test_prompts_cancels_forks_settings_and_a_deletion_at_once_hang_nothin
     left = {each["id"] for each in await person.get("threads", limit=1000)}
     assert not left & {thread.id for thread in threads}
     assert not [each for each in await person.get("operations") if each.get("ended_at") is None]
-    other = await begun(person, workspace)
+    other = await open_thread(person, workspace)
     assert text_of(await other.act({"say": "well"})) == "well"
 
 
 async def test_a_setting_that_races_with_a_deletion_leaves_no_session_behind(workspace: Path) -> None:
-    with living(agents(scripted=command())) as home:
+    with running_daemon(agents_config(scripted=command())) as home:
         person, statuses = person_of(home), list[int]()
 
         async def ask(method: str, path: str, body: object = None) -> None:
             statuses.append((await person.ask(method, path, body)).status_code)
 
         for n in range(6):
-            thread = await begun(person, workspace)
+            thread = await open_thread(person, workspace)
             async with anyio.create_task_group() as group:
                 setting = {"setting": "mode", "value": "x"}
                 group.start_soon(ask, "POST", f"{thread.path}/setting", setting)
                 await anyio.sleep(0.01 * n)
                 group.start_soon(ask, "DELETE", thread.path)
-        other = await begun(person, workspace)
-        heard: list[str] = told(await other.act({"tell_heard": True}))
+        other = await open_thread(person, workspace)
+        heard: list[str] = reported_json(await other.act({"tell_heard": True}))
         assert statuses.count(204) >= 6
         assert all(status in (204, 404, 409, 502) for status in statuses), statuses
         assert heard.count("session/new") - 1 == heard.count("session/delete")
 
 
 async def test_queued_prompts_survive_a_kill_and_each_is_said_once(workspace: Path) -> None:
-    with living(agents(scripted=command())) as home:
+    with running_daemon(agents_config(scripted=command())) as home:
         person = person_of(home)
-        thread = await begun(person, workspace)
+        thread = await open_thread(person, workspace)
         running = await thread.prompt({"say": "one"}, {"hang": True})
         await thread.heard(running["operation"], "one")
         queued = [(await thread.say(f"later {n}", queue=True))["message"] for n in range(3)]
@@ -264,9 +272,9 @@ async def test_queued_prompts_survive_a_kill_and_each_is_said_once(workspace: Pa
 
 
 async def test_what_is_said_while_the_record_cannot_be_written_is_there_afterwards(workspace: Path) -> None:
-    with living(agents(scripted=command())) as home:
+    with running_daemon(agents_config(scripted=command())) as home:
         person = person_of(home)
-        thread = await begun(person, workspace)
+        thread = await open_thread(person, workspace)
         prompted = await thread.prompt({"say": "word {n} ", "times": 300, "every": 0.01}, {"say": "end"})
         await thread.heard(prompted["operation"], "word 5 ")
         with closing(sqlite3.connect(home.places.database, isolation_level=None)) as holder:

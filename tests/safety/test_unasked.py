@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.safety.account import BOUND, Account
+from tests.support.user_account import BOUND, Account
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 

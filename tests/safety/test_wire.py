@@ -4,15 +4,14 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from tests.safety.account import BOUND, Account
-from tests.safety.hostile import Hostile
+from tests.support.user_account import BOUND, Account, Attacker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module")
-def hostile(new_account: Callable[[], Account]) -> Hostile:
-    return Hostile(new_account())
+def hostile(new_account: Callable[[], Account]) -> Attacker:
+    return Attacker(new_account())
 
 
 def send(account: Account, text: str) -> tuple[int, str]:
@@ -28,7 +27,7 @@ def get(path: str, host: str, *more: str, version: str = "1.1") -> str:
     return "\n".join([f"GET {path} HTTP/{version}", f"Host: {host}", "Connection: close", *more, "", ""])
 
 
-def test_a_request_as_it_should_be_is_answered(hostile: Hostile) -> None:
+def test_a_request_as_it_should_be_is_answered(hostile: Attacker) -> None:
     """Without this the refusals below could be those of a server that refuses everything."""
     bearer = f"Authorization: Bearer {hostile.person}"
     status, said = send(hostile.account, get("/api/state", hostile.account.where, bearer))
@@ -61,7 +60,7 @@ STATE = '"approvals"'
         "GET /api/state HTTP/1.1\nHost: {host}\nCookie: bearer={person}\n\n",
     ],
 )
-def test_a_foreign_request_is_not_answered(hostile: Hostile, lines: str) -> None:
+def test_a_foreign_request_is_not_answered(hostile: Attacker, lines: str) -> None:
     known = {"host": hostile.account.where, "person": hostile.person, "agent": hostile.agent}
     status, said = send(hostile.account, lines.format(**known).replace("\n\n", "\nConnection: close\n\n"))
     assert status in (0, 400, 401, 403, 421)
@@ -95,7 +94,7 @@ def test_a_foreign_request_is_not_answered(hostile: Hostile, lines: str) -> None
         "/assets/%2e%2e/%2e%2e/api/state",
     ],
 )
-def test_no_spelling_of_a_path_gets_around_the_bearer(hostile: Hostile, path: str) -> None:
+def test_no_spelling_of_a_path_gets_around_the_bearer(hostile: Attacker, path: str) -> None:
     status, said = send(hostile.account, get(path, hostile.account.where))
     assert STATE not in said
     assert status != 200 or "<!doctype html>" in said.lower()
@@ -110,12 +109,12 @@ def test_no_spelling_of_a_path_gets_around_the_bearer(hostile: Hostile, path: st
         "/assets//etc/passwd",
     ],
 )
-def test_no_spelling_of_a_path_leaves_the_pages_files(hostile: Hostile, path: str) -> None:
+def test_no_spelling_of_a_path_leaves_the_pages_files(hostile: Attacker, path: str) -> None:
     assert send(hostile.account, get(path, hostile.account.where))[0] in (400, 404)
 
 
 @pytest.mark.parametrize("host", ["{where}", "evil.example"])
-def test_each_request_of_a_connection_is_judged_by_itself(hostile: Hostile, host: str) -> None:
+def test_each_request_of_a_connection_is_judged_by_itself(hostile: Attacker, host: str) -> None:
     """Behind a request that may, and in its body as some would read it, stands one that may not."""
     where = hostile.account.where
     hidden = get("/api/state", host.format(where=where))
@@ -143,7 +142,7 @@ def upgrade(account: Account, path: str, *more: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("path", ["/api/live", "/api/terminals/x1/attach"])
-def test_a_socket_opens_to_a_person_of_our_own_origin(hostile: Hostile, path: str) -> None:
+def test_a_socket_opens_to_a_person_of_our_own_origin(hostile: Attacker, path: str) -> None:
     own = f"Origin: http://{hostile.account.where}"
     bearer = f"Sec-WebSocket-Protocol: handrail, bearer.{hostile.person}"
     for more in ((own, bearer), (bearer,), (f"Authorization: Bearer {hostile.person}",)):
@@ -159,7 +158,7 @@ def test_a_socket_opens_to_a_person_of_our_own_origin(hostile: Hostile, path: st
     "origin",
     ["http://evil.example", "null", "http://127.0.0.1", "https://{where}", "http://{where}.evil.example"],
 )
-def test_a_socket_opens_to_no_other_origin(hostile: Hostile, path: str, origin: str) -> None:
+def test_a_socket_opens_to_no_other_origin(hostile: Attacker, path: str, origin: str) -> None:
     bearer = f"Authorization: Bearer {hostile.person}"
     status, _ = upgrade(
         hostile.account, path, f"Origin: {origin.format(where=hostile.account.where)}", bearer
@@ -170,6 +169,6 @@ def test_a_socket_opens_to_no_other_origin(hostile: Hostile, path: str, origin: 
 @pytest.mark.parametrize(
     "path", ["/api/live", "/api/terminals/x1/attach", "/mcp", "/", "/api/health", "/api/state"]
 )
-def test_a_socket_opens_to_nobody_without_a_bearer_of_a_person(hostile: Hostile, path: str) -> None:
+def test_a_socket_opens_to_nobody_without_a_bearer_of_a_person(hostile: Attacker, path: str) -> None:
     for more in ((), (f"Authorization: Bearer {hostile.agent}",), ("Sec-WebSocket-Protocol: bearer.x",)):
         assert upgrade(hostile.account, path, *more)[0] in (403, 404)

@@ -1,19 +1,11 @@
 """Where a store test keeps its journal."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The two files of a journal."""
-
-    path: Path
-    head: Path
+from tests.support.sample_events import JournalFiles
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return Kept(tmp_path / "handrail.db", tmp_path / "handrail.head")
+def kept(tmp_path: Path) -> JournalFiles:
+    return JournalFiles(tmp_path / "handrail.db", tmp_path / "handrail.head")

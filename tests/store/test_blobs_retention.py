@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import anyio.from_thread
 import pytest
-from tests.store.conftest import Kept
-from tests.store.threads.talk import talking
+from tests.support.sample_events import JournalFiles
+from tests.support.thread_store import thread_store
 
 from handrail.store import blobs as retention
 from handrail.store.actor import PERSON
@@ -88,13 +88,13 @@ async def test_the_limits_are_the_persons(tmp_path: Path) -> None:
     assert blobs.size() == 10
 
 
-async def test_a_picture_stays_as_long_as_a_conversation_shows_it(tmp_path: Path, kept: Kept) -> None:
+async def test_a_picture_stays_as_long_as_a_conversation_shows_it(tmp_path: Path, kept: JournalFiles) -> None:
     images = Watched(tmp_path / "images")
     said, drawn, shared, never = (
         images.put_long_ago(word) for word in (b"said", b"drawn", b"shared", b"never")
     )
     fresh = images.put(b"fresh, and about to be said")
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         first, second = talk.open(), talk.open()
         for thread, sha in ((first, said), (first, shared), (second, shared)):
             message = talk.threads.open_message(thread, "user")

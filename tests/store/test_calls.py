@@ -5,9 +5,16 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from tests.store.after import after
-from tests.store.conftest import Kept
-from tests.store.facts import allowed, asked, caller, opened, settled, started
+from tests.support.sample_events import (
+    JournalFiles,
+    approval_allowed,
+    approval_opened,
+    call_opened,
+    call_settled,
+    call_started,
+    caller,
+    records_after,
+)
 
 from handrail.store.calls import TypicalDuration
 from handrail.store.database import open_writer
@@ -21,45 +28,51 @@ CHANGE = FileChange(path="/w/a.txt", before="ab", after="cd", mode=0o644)
 
 
 def belonging(call: str, thread: str | None, operation: str | None) -> CallOpened:
-    return replace(opened(call), caller=replace(caller(), thread=thread, operation=operation))
+    return replace(call_opened(call), caller=replace(caller(), thread=thread, operation=operation))
 
 
-async def test_a_call_tells_the_input_it_runs_with_and_the_one_that_was_asked_for(kept: Kept) -> None:
-    story: list[Event] = [opened(input={"path": "a"}), asked(), replace(allowed(), input={"path": "b"})]
-    async with after(kept, *story) as records:
+async def test_a_call_tells_the_input_it_runs_with_and_the_one_that_was_asked_for(kept: JournalFiles) -> None:
+    story: list[Event] = [
+        call_opened(input={"path": "a"}),
+        approval_opened(),
+        replace(approval_allowed(), input={"path": "b"}),
+    ]
+    async with records_after(kept, *story) as records:
         detail = await records.calls.get("c1")
         assert detail is not None
         assert (detail.input, detail.asked) == ({"path": "b"}, {"path": "a"})
 
 
-@pytest.mark.parametrize("answer", [allowed(), replace(allowed(), content="reviewed")])
-async def test_where_no_input_was_changed_nothing_else_was_asked_for(kept: Kept, answer: Event) -> None:
-    async with after(kept, opened(input={"path": "a"}), asked(), answer) as records:
+@pytest.mark.parametrize("answer", [approval_allowed(), replace(approval_allowed(), content="reviewed")])
+async def test_where_no_input_was_changed_nothing_else_was_asked_for(
+    kept: JournalFiles, answer: Event
+) -> None:
+    async with records_after(kept, call_opened(input={"path": "a"}), approval_opened(), answer) as records:
         detail = await records.calls.get("c1")
         assert detail is not None
         assert (detail.input, detail.asked, detail.files) == ({"path": "a"}, None, ())
 
 
-async def test_a_call_tells_which_files_it_set_out_to_change(kept: Kept) -> None:
-    async with after(kept, opened(), replace(started(), files=(CHANGE,))) as records:
+async def test_a_call_tells_which_files_it_set_out_to_change(kept: JournalFiles) -> None:
+    async with records_after(kept, call_opened(), replace(call_started(), files=(CHANGE,))) as records:
         detail = await records.calls.get("c1")
         assert detail is not None
         assert detail.files == (CHANGE,)
 
 
-async def test_the_calls_of_an_operation_and_of_a_thread_are_told_oldest_first(kept: Kept) -> None:
+async def test_the_calls_of_an_operation_and_of_a_thread_are_told_oldest_first(kept: JournalFiles) -> None:
     story = [
         *(belonging("c1", "t1", "o1"), belonging("c2", "t1", "o2"), belonging("c3", "t2", "o1")),
         *(belonging("c4", None, None), belonging("c5", "t1", "o1")),
     ]
-    async with after(kept, *story) as records:
+    async with records_after(kept, *story) as records:
         assert [call.id for call in await records.calls.of_operation("o1")] == ["c1", "c3", "c5"]
         assert [call.id for call in await records.calls.of_thread("t1")] == ["c1", "c2", "c5"]
         assert await records.calls.of_thread("nothing") == []
         assert await records.calls.of_operation("") == []
 
 
-def filled(kept: Kept, rows: list[tuple[str, str, str | None, int | None, int]]) -> None:
+def filled(kept: JournalFiles, rows: list[tuple[str, str, str | None, int | None, int]]) -> None:
     """Calls of these tools, titles and endings, that started and were settled at these times."""
     with closing(open_writer(kept.path)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
@@ -73,7 +86,9 @@ def filled(kept: Kept, rows: list[tuple[str, str, str | None, int | None, int]])
         connection.execute("COMMIT")
 
 
-async def test_what_is_usual_is_taken_from_the_time_after_the_start_of_done_calls_alike(kept: Kept) -> None:
+async def test_what_is_usual_is_taken_from_the_time_after_the_start_of_done_calls_alike(
+    kept: JournalFiles,
+) -> None:
     filled(
         kept,
         [
@@ -91,7 +106,7 @@ async def test_what_is_usual_is_taken_from_the_time_after_the_start_of_done_call
         assert await records.calls.typical_duration("sh", "never") is None
 
 
-async def test_only_the_last_fifty_tell_what_is_usual(kept: Kept) -> None:
+async def test_only_the_last_fifty_tell_what_is_usual(kept: JournalFiles) -> None:
     old = [("sh", "make", "done", 0, 100_000)] * 100
     filled(kept, [*old, *(("sh", "make", "done", 0, took) for took in range(1, 51))])
     async with open_records(kept.path) as records:
@@ -100,7 +115,9 @@ async def test_only_the_last_fifty_tell_what_is_usual(kept: Kept) -> None:
         )
 
 
-async def test_what_is_usual_is_found_among_a_hundred_thousand_calls_without_reading_them(kept: Kept) -> None:
+async def test_what_is_usual_is_found_among_a_hundred_thousand_calls_without_reading_them(
+    kept: JournalFiles,
+) -> None:
     filled(kept, [("sh", f"make {number % 10}", "done", 0, number) for number in range(100_000)])
     with closing(sqlite3.connect(kept.path)) as connection:
         plan = connection.execute(
@@ -113,18 +130,24 @@ async def test_what_is_usual_is_found_among_a_hundred_thousand_calls_without_rea
         assert await records.calls.typical_duration("sh", "make 3") is not None
 
 
-async def test_a_settled_time_before_the_start_is_no_time_at_all(kept: Kept) -> None:
+async def test_a_settled_time_before_the_start_is_no_time_at_all(kept: JournalFiles) -> None:
     filled(kept, [("sh", "make", "done", 1000, 900)] * 3)
     async with open_records(kept.path) as records:
         assert await records.calls.typical_duration("sh", "make") == TypicalDuration(0, 0, 3)
 
 
-async def test_the_time_a_person_took_is_not_counted(kept: Kept) -> None:
+async def test_the_time_a_person_took_is_not_counted(kept: JournalFiles) -> None:
     story: list[Event] = []
     for number in range(3):
         call, approval = f"c{number}", f"a{number}"
-        story += [opened(call), asked(approval, call), allowed(approval, call), started(call), settled(call)]
-    async with after(kept, *story):
+        story += [
+            call_opened(call),
+            approval_opened(approval, call),
+            approval_allowed(approval, call),
+            call_started(call),
+            call_settled(call),
+        ]
+    async with records_after(kept, *story):
         pass
     with closing(sqlite3.connect(kept.path)) as connection:
         connection.execute("UPDATE calls SET opened_at = started_at - 100000, settled_at = started_at + 7")

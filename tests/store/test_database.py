@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.store.conftest import Kept
+from tests.support.sample_events import JournalFiles
 
 from handrail.errors import NewerSchema
 from handrail.store.database import Migration, open_reader, open_writer, schema_of, shipped
@@ -24,7 +24,7 @@ def pragma(connection: sqlite3.Connection, name: str) -> object:
     return connection.execute(f"PRAGMA {name}").fetchone()[0]
 
 
-def test_a_fresh_database_gets_the_newest_schema_and_is_private(kept: Kept) -> None:
+def test_a_fresh_database_gets_the_newest_schema_and_is_private(kept: JournalFiles) -> None:
     with closing(open_writer(kept.path)) as connection:
         assert schema_of(connection) == shipped()[-1].number
         assert [step.number for step in shipped()] == list(range(1, len(shipped()) + 1))
@@ -36,7 +36,7 @@ def test_a_fresh_database_gets_the_newest_schema_and_is_private(kept: Kept) -> N
         assert kept.path.with_name("handrail.db-wal").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_writer_is_durable_and_distrusts_the_file(kept: Kept) -> None:
+def test_the_writer_is_durable_and_distrusts_the_file(kept: JournalFiles) -> None:
     with closing(open_writer(kept.path)) as connection:
         assert pragma(connection, "journal_mode") == "wal"
         assert pragma(connection, "synchronous") == 2
@@ -44,13 +44,13 @@ def test_the_writer_is_durable_and_distrusts_the_file(kept: Kept) -> None:
         assert pragma(connection, "trusted_schema") == 0
 
 
-def test_a_reader_cannot_write(kept: Kept) -> None:
+def test_a_reader_cannot_write(kept: JournalFiles) -> None:
     open_writer(kept.path).close()
     with closing(open_reader(kept.path)) as reader, pytest.raises(sqlite3.OperationalError):
         reader.execute("DELETE FROM events")
 
 
-def test_a_reader_does_not_make_a_database(kept: Kept) -> None:
+def test_a_reader_does_not_make_a_database(kept: JournalFiles) -> None:
     with pytest.raises(sqlite3.OperationalError):
         open_reader(kept.path)
     assert not kept.path.exists()
@@ -64,7 +64,7 @@ def test_an_older_database_is_moved_up_with_its_rows(tmp_path: Path) -> None:
         assert schema_of(connection) == 2
 
 
-def test_the_terminals_of_the_first_schema_are_moved_up_as_commands(kept: Kept) -> None:
+def test_the_terminals_of_the_first_schema_are_moved_up_as_commands(kept: JournalFiles) -> None:
     with closing(open_writer(kept.path, shipped()[:1])) as connection:
         connection.execute("INSERT INTO events VALUES (1, 5, 'TerminalOpened', NULL, x'00', x'00')")
         connection.execute(
@@ -86,7 +86,9 @@ def test_the_terminals_of_the_first_schema_are_moved_up_as_commands(kept: Kept) 
 
 
 @pytest.mark.parametrize("schema", [1, 2])
-def test_what_was_asked_before_there_were_rules_is_moved_up_and_still_open(kept: Kept, schema: int) -> None:
+def test_what_was_asked_before_there_were_rules_is_moved_up_and_still_open(
+    kept: JournalFiles, schema: int
+) -> None:
     with closing(open_writer(kept.path, shipped()[:schema])) as connection:
         for seq, kind in enumerate(("CallOpened", "ApprovalOpened", "ApprovalOpened"), 1):
             connection.execute("INSERT INTO events VALUES (?, 5, ?, NULL, x'00', x'00')", (seq, kind))
@@ -130,7 +132,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'b'").fetchone()[0] == 0
 
 
-def test_a_newer_database_is_refused_with_a_sentence_and_left_alone(kept: Kept) -> None:
+def test_a_newer_database_is_refused_with_a_sentence_and_left_alone(kept: JournalFiles) -> None:
     with closing(open_writer(kept.path)) as connection:
         connection.execute("PRAGMA user_version = 999")
     before = kept.path.read_bytes()

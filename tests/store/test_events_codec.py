@@ -9,7 +9,7 @@ import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.store.facts import opened
+from tests.support.sample_events import call_opened
 
 from handrail.store import events
 from handrail.store.events import Event, ThreadDeleted, ThreadOpened, ThreadRenamed, decode, encode
@@ -107,6 +107,6 @@ def test_encoding_keeps_every_event(fact: Event) -> None:
 async def test_a_name_that_is_not_utf8_is_kept_with_a_mark_in_it(tmp_path: Path) -> None:
     name = b"caf\xe9.txt".decode("utf-8", "surrogateescape")
     async with open_journal(tmp_path / "db", tmp_path / "head") as journal:
-        await journal.committed(journal.append(opened(title=name, input={"path": name})))
+        await journal.committed(journal.append(call_opened(title=name, input={"path": name})))
         (entry,) = await journal.since(0)
-        assert entry.event == opened(title="caf?.txt", input={"path": "caf?.txt"})
+        assert entry.event == call_opened(title="caf?.txt", input={"path": "caf?.txt"})

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.actors import ANN
-from tests.store.conftest import Kept
-from tests.store.facts import opened, settled
-from tests.store.threads.talk import Talk, talking
+from tests.support.actors import ANN
+from tests.support.sample_events import JournalFiles, call_opened, call_settled
+from tests.support.thread_store import ThreadStore, thread_store
 
 from handrail.store.export import NotImportable, export, import_thread
 from handrail.store.export_markdown import as_markdown
@@ -34,7 +33,7 @@ CALL: Json = {
 }
 
 
-async def a_talk(talk: Talk) -> str:
+async def a_talk(talk: ThreadStore) -> str:
     """One with every kind of part."""
     thread = talk.open(title="On kites")
     talk.say(thread, "How do kites *fly*?")
@@ -51,8 +50,8 @@ async def a_talk(talk: Talk) -> str:
     answer.add("raw", data={"update": {"sessionUpdate": "unheard_of"}})
     answer.end("failed")
     talk.threads.open_message(thread, "user", queued=True).add("text", "not yet said")
-    talk.journal.append(opened("c1", title="make kite", input={"command": "make kite"}))
-    talk.journal.append(replace(settled("c1"), result=Result(text="built", data={})))
+    talk.journal.append(call_opened("c1", title="make kite", input={"command": "make kite"}))
+    talk.journal.append(replace(call_settled("c1"), result=Result(text="built", data={})))
     await talk.threads.written()
     return thread
 
@@ -63,8 +62,8 @@ def same(message: MessageRecord) -> tuple[Any, ...]:
     return (message.role, message.agent, message.opened_at, message.ended_at, message.stop, parts)
 
 
-async def test_a_conversation_taken_out_and_in_again_is_the_same(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_conversation_taken_out_and_in_again_is_the_same(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = await a_talk(talk)
         file = (await export(talk.threads, talk.records, thread)).model_dump_json()
         assert json.loads(file)["handrail"] == 1
@@ -91,16 +90,16 @@ async def test_a_conversation_taken_out_and_in_again_is_the_same(kept: Kept) -> 
         assert again.messages[1].parts[3].data == told[1].parts[3].data
 
 
-async def test_a_file_does_not_say_what_agents_may_touch(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_file_does_not_say_what_agents_may_touch(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         file = (await export(talk.threads, talk.records, await a_talk(talk))).model_dump_json()
         found = await talk.records.threads.get(await import_thread(talk.threads, file, ANN))
         assert found is not None
         assert found.workspace is None
 
 
-async def test_markdown_reads_well(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_markdown_reads_well(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         shown = as_markdown(await export(talk.threads, talk.records, await a_talk(talk)))
     assert shown.startswith("# On kites\n\n*demo · /w · 20")
     for block in (
@@ -154,17 +153,17 @@ def with_part(**part: Any) -> str:
     ],
 )
 async def test_what_cannot_be_taken_in_is_said_in_a_sentence_and_leaves_nothing(
-    kept: Kept, file: str, sentence: str
+    kept: JournalFiles, file: str, sentence: str
 ) -> None:
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         with pytest.raises(NotImportable) as refusal:
             await import_thread(talk.threads, file, ANN)
         assert sentence in str(refusal.value)
         assert await talk.records.threads.find() == []
 
 
-async def test_the_least_that_is_a_conversation_is_taken_in(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_the_least_that_is_a_conversation_is_taken_in(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = await import_thread(talk.threads, json.dumps(GOOD), ANN)
         (message,) = await talk.threads.messages(thread)
         assert [part.text for part in message.parts] == ["hi"]

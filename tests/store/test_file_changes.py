@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.store.after import after
-from tests.store.conftest import Kept
-from tests.store.facts import opened, settled, started
+from tests.support.sample_events import JournalFiles, call_opened, call_settled, call_started, records_after
 
 from handrail.store.events import Event, FilesRestored
 from handrail.store.file_changes import ChangeRecord
@@ -20,12 +18,12 @@ BACK = FileChange(path="/w/b", before=None, after="b2")
 
 
 def changing(call: str, *files: FileChange) -> list[Event]:
-    return [opened(call, title=f"change by {call}"), replace(started(call), files=files)]
+    return [call_opened(call, title=f"change by {call}"), replace(call_started(call), files=files)]
 
 
 STORY: list[Event] = [
-    *(*changing("c1", MADE, EDITED), settled("c1")),
-    *(*changing("c2", GONE), settled("c2", "failed")),
+    *(*changing("c1", MADE, EDITED), call_settled("c1")),
+    *(*changing("c2", GONE), call_settled("c2", "failed")),
     *changing("c3"),
     FilesRestored(undo="u1", calls=("c2",), files=(BACK,), by="ann"),
 ]
@@ -35,8 +33,8 @@ def told(changes: list[ChangeRecord]) -> list[tuple[str, FileChange]]:
     return [(record.call, record.change) for record in changes]
 
 
-async def test_what_calls_did_to_files_is_told_in_the_order_it_was_done(kept: Kept) -> None:
-    async with after(kept, *STORY) as records:
+async def test_what_calls_did_to_files_is_told_in_the_order_it_was_done(kept: JournalFiles) -> None:
+    async with records_after(kept, *STORY) as records:
         found = await records.changes.of_calls(["c2", "c1", "c3", "nobody"])
         assert told(found) == [("c1", MADE), ("c1", EDITED), ("c2", GONE)]
         assert [(record.title, record.ending) for record in found] == [
@@ -47,8 +45,8 @@ async def test_what_calls_did_to_files_is_told_in_the_order_it_was_done(kept: Ke
         assert await records.changes.of_calls([]) == []
 
 
-async def test_all_that_was_done_to_one_file_is_told_undos_included(kept: Kept) -> None:
-    async with after(kept, *STORY) as records:
+async def test_all_that_was_done_to_one_file_is_told_undos_included(kept: JournalFiles) -> None:
+    async with records_after(kept, *STORY) as records:
         everything = await records.changes.of_path("/w/b")
         assert told(everything) == [("c1", EDITED), ("c2", GONE), ("u1", BACK)]
         assert (everything[-1].title, everything[-1].ending) == (None, None)
@@ -56,8 +54,8 @@ async def test_all_that_was_done_to_one_file_is_told_undos_included(kept: Kept) 
         assert await records.changes.of_path("/w/c") == []
 
 
-async def test_an_undo_is_known_with_what_it_took_back(kept: Kept) -> None:
-    async with after(kept, *STORY) as records:
+async def test_an_undo_is_known_with_what_it_took_back(kept: JournalFiles) -> None:
+    async with records_after(kept, *STORY) as records:
         undo = await records.changes.undo("u1")
         assert undo is not None
         assert (undo.id, undo.calls, undo.by) == ("u1", ("c2",), "ann")
@@ -66,6 +64,6 @@ async def test_an_undo_is_known_with_what_it_took_back(kept: Kept) -> None:
         assert await records.changes.undos(["c1", "u1"]) == [undo]
 
 
-async def test_ten_thousand_calls_can_be_named_at_once(kept: Kept) -> None:
-    async with after(kept, *STORY) as records:
+async def test_ten_thousand_calls_can_be_named_at_once(kept: JournalFiles) -> None:
+    async with records_after(kept, *STORY) as records:
         assert len(await records.changes.of_calls(f"c{number}" for number in range(40_000))) == 3

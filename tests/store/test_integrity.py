@@ -5,33 +5,32 @@ from contextlib import closing
 
 import anyio
 import pytest
-from tests.store.conftest import Kept
-from tests.store.facts import said
+from tests.support.sample_events import JournalFiles, daemon_stopped
 
 from handrail.store.integrity import verify
 from handrail.store.journal import open_journal
 
 
-def write(kept: Kept, count: int) -> None:
+def write(kept: JournalFiles, count: int) -> None:
     async def main() -> None:
         async with open_journal(kept.path, kept.head) as journal:
             for number in range(count):
-                journal.append(said(f"event {number}"))
+                journal.append(daemon_stopped(f"event {number}"))
 
     anyio.run(main)
 
 
-def alter(kept: Kept, *statements: str) -> None:
+def alter(kept: JournalFiles, *statements: str) -> None:
     with closing(sqlite3.connect(kept.path, isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)
 
 
-def places(kept: Kept) -> list[int]:
+def places(kept: JournalFiles) -> list[int]:
     return [fault.seq for fault in verify(kept.path, kept.head).faults]
 
 
-def test_an_untouched_journal_is_whole(kept: Kept) -> None:
+def test_an_untouched_journal_is_whole(kept: JournalFiles) -> None:
     write(kept, 10)
     verdict = verify(kept.path, kept.head)
     assert verdict.ok
@@ -39,12 +38,12 @@ def test_an_untouched_journal_is_whole(kept: Kept) -> None:
     assert str(verdict) == "The journal is whole: 10 events, the last is 10."
 
 
-def test_a_journal_without_events_is_whole(kept: Kept) -> None:
+def test_a_journal_without_events_is_whole(kept: JournalFiles) -> None:
     write(kept, 0)
     assert verify(kept.path, kept.head).ok
 
 
-def test_an_erased_payload_is_no_fault(kept: Kept) -> None:
+def test_an_erased_payload_is_no_fault(kept: JournalFiles) -> None:
     write(kept, 10)
     alter(kept, "UPDATE events SET payload = NULL WHERE seq IN (3, 4, 10)")
     verdict = verify(kept.path, kept.head)
@@ -73,13 +72,13 @@ def test_an_erased_payload_is_no_fault(kept: Kept) -> None:
         ),
     ],
 )
-def test_an_altered_row_is_found_where_it_is(kept: Kept, statement: str, found: list[int]) -> None:
+def test_an_altered_row_is_found_where_it_is(kept: JournalFiles, statement: str, found: list[int]) -> None:
     write(kept, 10)
     alter(kept, statement)
     assert places(kept) == found
 
 
-def test_a_payload_altered_together_with_its_hash_is_found_by_the_chain(kept: Kept) -> None:
+def test_a_payload_altered_together_with_its_hash_is_found_by_the_chain(kept: JournalFiles) -> None:
     write(kept, 10)
     alter(
         kept,
@@ -89,7 +88,7 @@ def test_a_payload_altered_together_with_its_hash_is_found_by_the_chain(kept: Ke
     assert places(kept) == [5]
 
 
-def test_two_rows_that_changed_places_are_found(kept: Kept) -> None:
+def test_two_rows_that_changed_places_are_found(kept: JournalFiles) -> None:
     write(kept, 10)
     alter(
         kept,
@@ -101,14 +100,14 @@ def test_two_rows_that_changed_places_are_found(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("kept_rows", [9, 5, 0])
-def test_a_cut_tail_is_found_by_the_head_file(kept: Kept, kept_rows: int) -> None:
+def test_a_cut_tail_is_found_by_the_head_file(kept: JournalFiles, kept_rows: int) -> None:
     write(kept, 10)
     alter(kept, f"DELETE FROM events WHERE seq > {kept_rows}")
     assert places(kept) == [10]
     assert "had reached event 10" in str(verify(kept.path, kept.head))
 
 
-def test_a_cut_tail_is_still_found_after_the_journal_went_on_writing(kept: Kept) -> None:
+def test_a_cut_tail_is_still_found_after_the_journal_went_on_writing(kept: JournalFiles) -> None:
     write(kept, 10)
     alter(kept, "DELETE FROM events WHERE seq > 7")
     write(kept, 5)
@@ -117,7 +116,7 @@ def test_a_cut_tail_is_still_found_after_the_journal_went_on_writing(kept: Kept)
     assert verdict.last.seq == 15, "the numbers of the cut events are not given again"
 
 
-def test_a_head_file_that_lags_is_no_fault(kept: Kept) -> None:
+def test_a_head_file_that_lags_is_no_fault(kept: JournalFiles) -> None:
     write(kept, 5)
     earlier = kept.head.read_bytes()
     write(kept, 5)
@@ -128,19 +127,19 @@ def test_a_head_file_that_lags_is_no_fault(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("content", [b"0" * 86, b"\xff\xfe", b"12 zz\n"])
-def test_a_head_file_that_says_nothing_is_reported(kept: Kept, content: bytes) -> None:
+def test_a_head_file_that_says_nothing_is_reported(kept: JournalFiles, content: bytes) -> None:
     write(kept, 5)
     kept.head.write_bytes(content)
     assert not verify(kept.path, kept.head).ok
 
 
-def test_a_missing_head_file_is_reported(kept: Kept) -> None:
+def test_a_missing_head_file_is_reported(kept: JournalFiles) -> None:
     write(kept, 5)
     kept.head.unlink()
     assert "head file is missing" in str(verify(kept.path, kept.head))
 
 
-def test_a_damaged_file_is_reported_and_never_a_traceback(kept: Kept) -> None:
+def test_a_damaged_file_is_reported_and_never_a_traceback(kept: JournalFiles) -> None:
     write(kept, 2000)
     whole = bytearray(kept.path.read_bytes())
     whole[8192:40960] = b"\xa5" * (40960 - 8192)
@@ -148,11 +147,11 @@ def test_a_damaged_file_is_reported_and_never_a_traceback(kept: Kept) -> None:
     assert not verify(kept.path, kept.head).ok
 
 
-def test_a_journal_that_is_being_written_can_be_verified(kept: Kept) -> None:
+def test_a_journal_that_is_being_written_can_be_verified(kept: JournalFiles) -> None:
     async def main() -> None:
         async with open_journal(kept.path, kept.head) as journal:
             for number in range(300):
-                journal.append(said(str(number)))
+                journal.append(daemon_stopped(str(number)))
                 if number % 30 == 0:
                     verdict = await anyio.to_thread.run_sync(verify, kept.path, kept.head)
                     assert verdict.ok, str(verdict)

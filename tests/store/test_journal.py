@@ -7,8 +7,7 @@ from typing import TypeVar
 
 import anyio
 import pytest
-from tests.store.conftest import Kept
-from tests.store.facts import opened, said
+from tests.support.sample_events import JournalFiles, call_opened, daemon_stopped
 
 from handrail.errors import Unwritable
 from handrail.store import writer
@@ -29,7 +28,7 @@ def words(entries: Sequence[Entry]) -> list[str]:
 async def append_all(journal: Journal, *why: str) -> int:
     """Append and wait until all is durable; the last number."""
     for word in why:
-        journal.append(said(word))
+        journal.append(daemon_stopped(word))
     await journal.committed(journal.head)
     return journal.head
 
@@ -54,10 +53,12 @@ class Follower:
                 await self._grown.wait()
 
 
-async def test_an_event_gets_the_next_number_at_once_and_is_durable_once_committed(kept: Kept) -> None:
+async def test_an_event_gets_the_next_number_at_once_and_is_durable_once_committed(
+    kept: JournalFiles,
+) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         assert (journal.head, journal.durable) == (0, 0)
-        assert [journal.append(said("one")), journal.append(said("two"))] == [1, 2]
+        assert [journal.append(daemon_stopped("one")), journal.append(daemon_stopped("two"))] == [1, 2]
         assert (journal.head, journal.durable) == (2, 0)
         with anyio.fail_after(10):
             await journal.committed(2)
@@ -69,9 +70,9 @@ async def test_an_event_gets_the_next_number_at_once_and_is_durable_once_committ
             ]
 
 
-async def test_many_may_wait_for_one_number_and_for_numbers_long_past(kept: Kept) -> None:
+async def test_many_may_wait_for_one_number_and_for_numbers_long_past(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
-        seq = journal.append(said())
+        seq = journal.append(daemon_stopped())
         with anyio.fail_after(10):
             async with anyio.create_task_group() as group:
                 for _ in range(5):
@@ -79,7 +80,7 @@ async def test_many_may_wait_for_one_number_and_for_numbers_long_past(kept: Kept
             await journal.committed(seq)
 
 
-async def test_a_reopened_journal_goes_on_where_it_ended(kept: Kept) -> None:
+async def test_a_reopened_journal_goes_on_where_it_ended(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         await append_all(journal, "one", "two")
     async with open_journal(kept.path, kept.head) as journal:
@@ -88,15 +89,15 @@ async def test_a_reopened_journal_goes_on_where_it_ended(kept: Kept) -> None:
         assert words(await journal.since(0)) == ["one", "two", "three"]
 
 
-async def test_leaving_the_journal_writes_what_nobody_waited_for(kept: Kept) -> None:
+async def test_leaving_the_journal_writes_what_nobody_waited_for(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         for number in range(100):
-            journal.append(said(str(number)))
+            journal.append(daemon_stopped(str(number)))
     async with open_journal(kept.path, kept.head) as journal:
         assert journal.durable == 100
 
 
-async def test_since_gives_what_comes_after_a_number_up_to_the_limit(kept: Kept) -> None:
+async def test_since_gives_what_comes_after_a_number_up_to_the_limit(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         await append_all(journal, "one", "two", "three", "four")
         assert words(await journal.since(1, limit=2)) == ["two", "three"]
@@ -106,29 +107,31 @@ async def test_since_gives_what_comes_after_a_number_up_to_the_limit(kept: Kept)
         assert await journal.since(4) == []
 
 
-async def test_events_that_nobody_waits_for_share_the_commit_of_one_that_somebody_does(kept: Kept) -> None:
+async def test_events_that_nobody_waits_for_share_the_commit_of_one_that_somebody_does(
+    kept: JournalFiles,
+) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         for number in range(1, 4):
             await append_all(journal, "opened", "started", "settled")
             assert (journal.durable, journal.commits) == (3 * number, number)
 
 
-async def test_an_event_that_nobody_waits_for_is_told_all_the_same(kept: Kept) -> None:
+async def test_an_event_that_nobody_waits_for_is_told_all_the_same(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
         follower = Follower()
         group.start_soon(journal.follow, 0, follower.send)
         for count, word in enumerate(["one", "two"], 1):
-            journal.append(said(word))
+            journal.append(daemon_stopped(word))
             await follower.reached(count)
         group.cancel_scope.cancel()
 
 
-async def test_what_is_queued_behind_a_busy_disk_is_one_commit(kept: Kept) -> None:
+async def test_what_is_queued_behind_a_busy_disk_is_one_commit(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         with closing(sqlite3.connect(kept.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")  # the writer must wait for this lock, whatever it has taken
             for number in range(200):
-                journal.append(said(str(number)))
+                journal.append(daemon_stopped(str(number)))
             other.execute("ROLLBACK")
         with anyio.fail_after(10):
             await journal.committed(200)
@@ -136,7 +139,7 @@ async def test_what_is_queued_behind_a_busy_disk_is_one_commit(kept: Kept) -> No
         assert journal.durable == 200
 
 
-async def test_followers_see_nothing_before_it_is_committed(kept: Kept) -> None:
+async def test_followers_see_nothing_before_it_is_committed(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
         await append_all(journal, "one")
         follower = Follower()
@@ -144,7 +147,7 @@ async def test_followers_see_nothing_before_it_is_committed(kept: Kept) -> None:
         await follower.reached(1)
         with closing(sqlite3.connect(kept.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            seq = journal.append(said("two"))
+            seq = journal.append(daemon_stopped("two"))
             await anyio.wait_all_tasks_blocked()
             assert words(follower.entries) == ["one"]
             assert await journal.since(0) == follower.entries
@@ -154,7 +157,9 @@ async def test_followers_see_nothing_before_it_is_committed(kept: Kept) -> None:
         group.cancel_scope.cancel()
 
 
-async def test_a_follower_gets_the_past_and_then_the_present_each_once_and_in_order(kept: Kept) -> None:
+async def test_a_follower_gets_the_past_and_then_the_present_each_once_and_in_order(
+    kept: JournalFiles,
+) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         await append_all(journal, *"abc")
     async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
@@ -181,7 +186,7 @@ class LateReader(Reader):
         return found
 
 
-async def test_what_lands_between_reading_and_sleeping_still_wakes_the_follower(kept: Kept) -> None:
+async def test_what_lands_between_reading_and_sleeping_still_wakes_the_follower(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         await append_all(journal, "one")
     with closing(sqlite3.connect(kept.path)) as other:
@@ -202,7 +207,7 @@ async def test_what_lands_between_reading_and_sleeping_still_wakes_the_follower(
         assert words(follower.entries) == ["two"]
 
 
-async def test_reconnecting_is_connecting_again_with_the_last_number_seen(kept: Kept) -> None:
+async def test_reconnecting_is_connecting_again_with_the_last_number_seen(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         follower = Follower()
         for turn in range(5):
@@ -216,7 +221,7 @@ async def test_reconnecting_is_connecting_again_with_the_last_number_seen(kept: 
         assert [entry.seq for entry in follower.entries] == list(range(1, 11))
 
 
-async def test_a_follower_that_hangs_holds_up_nobody_and_later_loses_nothing(kept: Kept) -> None:
+async def test_a_follower_that_hangs_holds_up_nobody_and_later_loses_nothing(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
         free, slow, quick = anyio.Event(), Follower(), Follower()
 
@@ -228,7 +233,7 @@ async def test_a_follower_that_hangs_holds_up_nobody_and_later_loses_nothing(kep
         group.start_soon(journal.follow, 0, quick.send)
         total = 6000  # more than is kept in memory, so that the slow one must be served from disk
         for number in range(total):
-            journal.append(said(str(number)))
+            journal.append(daemon_stopped(str(number)))
         with anyio.fail_after(30):
             await journal.committed(total)
         await quick.reached(total)
@@ -241,10 +246,10 @@ async def test_a_follower_that_hangs_holds_up_nobody_and_later_loses_nothing(kep
         group.cancel_scope.cancel()
 
 
-async def test_large_events_are_read_from_disk_in_small_batches(kept: Kept) -> None:
+async def test_large_events_are_read_from_disk_in_small_batches(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         for number in range(20):
-            journal.append(opened(call=f"c{number}", input={"text": "x" * 1_000_000}))
+            journal.append(call_opened(call=f"c{number}", input={"text": "x" * 1_000_000}))
     async with open_journal(kept.path, kept.head) as journal:
         first = await journal.since(0)
         assert 1 <= len(first) <= 5
@@ -256,7 +261,7 @@ async def test_large_events_are_read_from_disk_in_small_batches(kept: Kept) -> N
         ]
 
 
-async def test_an_erased_payload_is_passed_over_by_followers(kept: Kept) -> None:
+async def test_an_erased_payload_is_passed_over_by_followers(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         await append_all(journal, "one", "two", "three")
     with closing(sqlite3.connect(kept.path)) as other:
@@ -267,17 +272,17 @@ async def test_an_erased_payload_is_passed_over_by_followers(kept: Kept) -> None
 
 
 async def test_a_disk_that_hangs_refuses_more_than_memory_may_hold(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: JournalFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "PENDING_BYTES", 10_000)
     async with open_journal(kept.path, kept.head) as journal:
         with closing(sqlite3.connect(kept.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            first = journal.append(said("x" * 9_000))
+            first = journal.append(daemon_stopped("x" * 9_000))
             with pytest.raises(Unwritable, match="does not keep up"):
-                journal.append(said("x" * 9_000))
+                journal.append(daemon_stopped("x" * 9_000))
             other.execute("ROLLBACK")
         with anyio.fail_after(10):
             await journal.committed(first)
-            await journal.committed(journal.append(said("x" * 9_000)))
+            await journal.committed(journal.append(daemon_stopped("x" * 9_000)))
         assert journal.durable == 2

@@ -1,29 +1,20 @@
 """An acknowledged record survives `kill -9`."""
 
-import os
 import random
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-from tests.store.conftest import Kept
+from tests.support.sample_events import JournalFiles, endless_writer
 
 from handrail.store.integrity import verify
 
 KILLS = 20
-ROOT = Path(__file__).parents[2]
 
 
-def acknowledged_until_killed(kept: Kept, wanted: int) -> list[str]:
-    """Run the appender, kill it after `wanted` acknowledgements; every whole line it wrote."""
-    child = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("appender.py")), str(kept.path), str(kept.head)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
+def acknowledged_until_killed(kept: JournalFiles, wanted: int) -> list[str]:
+    """Run the writer, kill it after `wanted` acknowledgements; every whole line it wrote."""
+    child = endless_writer("calls", kept)
     assert child.stdout is not None
     with child.stdout as acks:
         lines = [acks.readline() for _ in range(wanted)]
@@ -34,7 +25,7 @@ def acknowledged_until_killed(kept: Kept, wanted: int) -> list[str]:
 
 
 @pytest.mark.timeout(180)
-def test_no_acknowledged_record_is_missing_after_twenty_kills(kept: Kept) -> None:
+def test_no_acknowledged_record_is_missing_after_twenty_kills(kept: JournalFiles) -> None:
     chance = random.Random(20)
     acknowledged: dict[int, str] = {}
     for _ in range(KILLS):

@@ -1,13 +1,13 @@
 """The newest entries in memory."""
 
-from tests.store.facts import said
+from tests.support.sample_events import daemon_stopped
 
 from handrail.store.events import Entry, ThreadDeleted, ThreadOpened, ThreadRenamed
 from handrail.store.journal import Ring
 
 
 def entry(seq: int) -> Entry:
-    return Entry(seq=seq, at=0, event=said())
+    return Entry(seq=seq, at=0, event=daemon_stopped())
 
 
 def seqs(entries: list[Entry] | None) -> list[int] | None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.store.conftest import Kept
-from tests.store.facts import opened, said, settled
+from tests.support.sample_events import JournalFiles, call_opened, call_settled, daemon_stopped
 
 from handrail.errors import Unwritable
 from handrail.store.events import CallOpened, Entry
@@ -40,23 +39,23 @@ async def refused(journal: Journal, seq: int) -> Unwritable:
     return refusal.value
 
 
-async def test_whoever_waits_for_a_record_that_cannot_be_kept_is_told_why(kept: Kept) -> None:
+async def test_whoever_waits_for_a_record_that_cannot_be_kept_is_told_why(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         with files_no_larger_than(150_000):
-            error = await refused(journal, journal.append(said(LARGE)))
+            error = await refused(journal, journal.append(daemon_stopped(LARGE)))
     assert str(error).startswith("The journal could not be written (")
     assert "nothing was run" in str(error)
     assert "Free space" in str(error)
 
 
-async def test_after_space_is_back_the_next_append_is_kept_and_the_chain_is_whole(kept: Kept) -> None:
+async def test_after_space_is_back_the_next_append_is_kept_and_the_chain_is_whole(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
-        await journal.committed(journal.append(said("before")))
+        await journal.committed(journal.append(daemon_stopped("before")))
         with files_no_larger_than(150_000):
             for _ in range(3):
-                await refused(journal, journal.append(said(LARGE)))
+                await refused(journal, journal.append(daemon_stopped(LARGE)))
         with anyio.fail_after(10):
-            seq = journal.append(said(LARGE))
+            seq = journal.append(daemon_stopped(LARGE))
             await journal.committed(seq)
         assert journal.durable == seq
         assert [entry.seq for entry in await journal.since(0)] == [1, seq]
@@ -65,28 +64,28 @@ async def test_after_space_is_back_the_next_append_is_kept_and_the_chain_is_whol
     assert verdict.rows == 2
 
 
-async def test_a_lost_number_stays_lost_even_after_others_are_durable(kept: Kept) -> None:
+async def test_a_lost_number_stays_lost_even_after_others_are_durable(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         with files_no_larger_than(150_000):
-            lost = journal.append(said(LARGE))
+            lost = journal.append(daemon_stopped(LARGE))
             await refused(journal, lost)
-        later = journal.append(said())
+        later = journal.append(daemon_stopped())
         with anyio.fail_after(10):
             await journal.committed(later)
         assert later > lost, "a number is never given twice"
         await refused(journal, lost)
 
 
-async def test_all_that_was_appended_with_a_failed_record_is_lost_with_it(kept: Kept) -> None:
+async def test_all_that_was_appended_with_a_failed_record_is_lost_with_it(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         with files_no_larger_than(150_000):
-            first = journal.append(opened("c1", input={"text": LARGE}))
-            rest = [journal.append(settled("c1")) for _ in range(50)]
+            first = journal.append(call_opened("c1", input={"text": LARGE}))
+            rest = [journal.append(call_settled("c1")) for _ in range(50)]
             await refused(journal, first)
         for seq in rest:
             await refused(journal, seq)
         with anyio.fail_after(10):
-            await journal.committed(journal.append(opened("c2")))
+            await journal.committed(journal.append(call_opened("c2")))
         entries = await journal.since(0)
         assert [entry.event.call for entry in entries if isinstance(entry.event, CallOpened)] == ["c2"]
         assert len(entries) == 1
@@ -94,7 +93,7 @@ async def test_all_that_was_appended_with_a_failed_record_is_lost_with_it(kept: 
         assert [call.id for call in await records.calls.find()] == ["c2"]
 
 
-async def test_followers_are_not_told_of_what_was_lost(kept: Kept) -> None:
+async def test_followers_are_not_told_of_what_was_lost(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
         seen: list[int] = []
         done = anyio.Event()
@@ -105,8 +104,8 @@ async def test_followers_are_not_told_of_what_was_lost(kept: Kept) -> None:
 
         group.start_soon(journal.follow, 0, send)
         with files_no_larger_than(150_000):
-            await refused(journal, journal.append(said(LARGE)))
-        seq = journal.append(said("after"))
+            await refused(journal, journal.append(daemon_stopped(LARGE)))
+        seq = journal.append(daemon_stopped("after"))
         with anyio.fail_after(10):
             await done.wait()
         assert seen == [seq]
@@ -134,7 +133,7 @@ def make_modes(folder: Path, folder_mode: int, file: Path, file_mode: int) -> No
 async def test_a_read_only_database_is_refused_when_it_is_opened(home: Path) -> None:
     path, head = home / "handrail.db", home / "handrail.head"
     async with open_journal(path, head) as journal:
-        await journal.committed(journal.append(said()))
+        await journal.committed(journal.append(daemon_stopped()))
     make_modes(home, 0o555, path, 0o444)
     with as_an_ordinary_user(), pytest.raises(Unwritable, match=r"readonly|unable to open"):
         async with open_journal(path, head):
@@ -165,14 +164,14 @@ def fill(ballast: Path) -> None:
 async def test_a_disk_that_is_really_full_refuses_and_recovers(tiny_disk: Path) -> None:
     path, head, ballast = tiny_disk / "handrail.db", tiny_disk / "handrail.head", tiny_disk / "ballast"
     async with open_journal(path, head) as journal:
-        await journal.committed(journal.append(said("before")))
+        await journal.committed(journal.append(daemon_stopped("before")))
         with pytest.raises(OSError, match="No space"):
             fill(ballast)
-        error = await refused(journal, journal.append(said(LARGE)))
+        error = await refused(journal, journal.append(daemon_stopped(LARGE)))
         assert "full" in error.reason
         ballast.unlink()
         with anyio.fail_after(10):
-            seq = journal.append(said(LARGE))
+            seq = journal.append(daemon_stopped(LARGE))
             await journal.committed(seq)
         assert [entry.seq for entry in await journal.since(0)] == [1, seq]
     assert verify(path, head).ok

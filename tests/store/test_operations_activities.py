@@ -4,10 +4,9 @@ the thread."""
 from dataclasses import replace
 
 import pytest
-from tests.actors import ANN
-from tests.store.conftest import Kept
-from tests.store.facts import caller
-from tests.store.threads.talk import Talk, talking
+from tests.support.actors import ANN
+from tests.support.sample_events import JournalFiles, caller
+from tests.support.thread_store import ThreadStore, thread_store
 
 from handrail.store.events import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
 from handrail.store.operations import ActivityRecord
@@ -16,14 +15,14 @@ from handrail.store.values import ActivityEnding
 pytestmark = pytest.mark.anyio
 
 
-def operating(talk: Talk) -> str:
+def operating(talk: ThreadStore) -> str:
     """A thread whose operation o1 has begun."""
     thread = talk.open()
     talk.journal.append(OperationOpened(operation="o1", caller=replace(caller(), thread=thread)))
     return thread
 
 
-def begin(talk: Talk, thread: str, id: str, title: str = "Step 1", tool_call: str = "") -> None:
+def begin(talk: ThreadStore, thread: str, id: str, title: str = "Step 1", tool_call: str = "") -> None:
     talk.journal.append(
         ActivityStarted(
             thread=thread,
@@ -37,21 +36,21 @@ def begin(talk: Talk, thread: str, id: str, title: str = "Step 1", tool_call: st
     )
 
 
-def end(talk: Talk, thread: str, id: str, how: ActivityEnding = "done", detail: str = "") -> None:
+def end(talk: ThreadStore, thread: str, id: str, how: ActivityEnding = "done", detail: str = "") -> None:
     talk.journal.append(
         ActivityEnded(thread=thread, operation="o1", activity=id, sort="step", how=how, detail=detail)
     )
 
 
-async def activities(talk: Talk) -> list[ActivityRecord]:
+async def activities(talk: ThreadStore) -> list[ActivityRecord]:
     await talk.threads.written()
     found = await talk.records.operations.history("o1")
     assert found is not None
     return list(found.activities)
 
 
-async def test_they_stand_in_the_order_in_which_they_began_with_their_first_end(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_they_stand_in_the_order_in_which_they_began_with_their_first_end(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = operating(talk)
         for id in ("b", "a", "b"):  # noqa: A001 - as everywhere
             begin(talk, thread, id)
@@ -63,8 +62,10 @@ async def test_they_stand_in_the_order_in_which_they_began_with_their_first_end(
         assert (second.id, second.how, second.detail) == ("a", "failed", "no such file")
 
 
-async def test_an_operation_that_is_cancelled_closes_them_and_says_what_was_cut_off(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_an_operation_that_is_cancelled_closes_them_and_says_what_was_cut_off(
+    kept: JournalFiles,
+) -> None:
+    async with thread_store(kept) as talk:
         thread = operating(talk)
         begin(talk, thread, "a")
         begin(talk, thread, "b")
@@ -87,18 +88,18 @@ async def test_an_operation_that_is_cancelled_closes_them_and_says_what_was_cut_
         assert found.operation.thread == thread
 
 
-async def test_those_that_a_crash_left_open_are_interrupted(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_those_that_a_crash_left_open_are_interrupted(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         begin(talk, operating(talk), "a")
         await talk.threads.written()
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         (found,) = await activities(talk)
         assert found.how == "interrupted"
         assert found.ended_at is not None
 
 
-async def test_one_that_is_a_call_names_the_call_of_ours_that_the_message_shows(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_one_that_is_a_call_names_the_call_of_ours_that_the_message_shows(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = operating(talk)
         answer = talk.threads.open_message(thread, "assistant", agent="demo", operation="o1")
         answer.add("call", data={"id": "t1", "call": "c9"})
@@ -108,8 +109,8 @@ async def test_one_that_is_a_call_names_the_call_of_ours_that_the_message_shows(
         assert [each.call for each in await activities(talk)] == ["c9", None, None, None]
 
 
-async def test_they_go_with_their_thread_out_of_the_journal_too(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_they_go_with_their_thread_out_of_the_journal_too(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = operating(talk)
         begin(talk, thread, "a", "Run secret.sh")
         end(talk, thread, "a", "failed", "secret.sh is gone")
@@ -119,7 +120,7 @@ async def test_they_go_with_their_thread_out_of_the_journal_too(kept: Kept) -> N
         await talk.threads.written()
         assert "secret" in "".join(map(repr, await talk.journal.since(0)))
         await talk.threads.delete(thread, ANN)
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         assert await activities(talk) == []
         assert "secret" not in "".join(map(repr, await talk.journal.since(0)))
         found = await talk.records.operations.history("o1")
@@ -127,6 +128,6 @@ async def test_they_go_with_their_thread_out_of_the_journal_too(kept: Kept) -> N
         assert (found.operation.cancelled_by, found.cancelled_activities) == ("ann", ())
 
 
-async def test_there_is_nothing_to_say_of_an_operation_that_never_was(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_there_is_nothing_to_say_of_an_operation_that_never_was(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         assert await talk.records.operations.history("o1") is None

@@ -3,9 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from tests.store.after import after
-from tests.store.conftest import Kept
-from tests.store.facts import allowed, asked, opened, settled, started
+from tests.support.sample_events import (
+    JournalFiles,
+    approval_allowed,
+    approval_opened,
+    call_opened,
+    call_settled,
+    call_started,
+    records_after,
+)
 
 from handrail.store.events import Event, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.rules import FolderRecord, Use
@@ -38,29 +44,29 @@ def added(id: str, by: str = "ann") -> RuleAdded:
 
 
 def by_rule(call: str, *rules: str) -> Event:
-    return replace(started(call), allowed_by=f"rule {rules[0]}", rules=rules)
+    return replace(call_started(call), allowed_by=f"rule {rules[0]}", rules=rules)
 
 
 def denied_by(call: str, rule: str) -> Event:
-    return replace(settled(call, "denied"), by=f"rule {rule}")
+    return replace(call_settled(call, "denied"), by=f"rule {rule}")
 
 
 def answered_by(approval: str, call: str, rule: str) -> Event:
-    return replace(allowed(approval, call), by=f"rule {rule}")
+    return replace(approval_allowed(approval, call), by=f"rule {rule}")
 
 
-async def hits(kept: Kept, *story: Event) -> dict[str, int]:
-    async with after(kept, *story) as records:
+async def hits(kept: JournalFiles, *story: Event) -> dict[str, int]:
+    async with records_after(kept, *story) as records:
         return {rule: use.hits for rule, use in (await records.rules.uses()).items()}
 
 
-async def test_a_rule_is_kept_whole_with_who_made_it_and_who_removed_it(kept: Kept) -> None:
+async def test_a_rule_is_kept_whole_with_who_made_it_and_who_removed_it(kept: JournalFiles) -> None:
     story: list[Event] = [
         RuleAdded(rule=FULL, by="ann", approval="a1"),
         added("r2"),
         RuleRemoved(rule="r1", by="bob"),
     ]
-    async with after(kept, *story) as records:
+    async with records_after(kept, *story) as records:
         first, second = await records.rules.all()
         assert first.rule == FULL
         assert (first.by, first.approval, first.removed_by) == ("ann", "a1", "bob")
@@ -69,20 +75,20 @@ async def test_a_rule_is_kept_whole_with_who_made_it_and_who_removed_it(kept: Ke
         assert (second.rule.id, second.removed_at, second.approval) == ("r2", None, None)
 
 
-async def test_only_a_removed_rule_can_be_added_again(kept: Kept) -> None:
+async def test_only_a_removed_rule_can_be_added_again(kept: JournalFiles) -> None:
     story: list[Event] = [
         *(added("r1"), added("r1", by="eve"), RuleRemoved(rule="nothing", by="ann")),
         *(added("r2"), RuleRemoved(rule="r2", by="ann"), added("r2", by="bob")),
     ]
-    async with after(kept, *story) as records:
+    async with records_after(kept, *story) as records:
         assert [(record.rule.id, record.by, record.removed_at) for record in await records.rules.all()] == [
             *(("r1", "ann", None), ("r2", "bob", None)),
         ]
 
 
-async def test_every_rule_that_had_a_part_in_a_start_is_used_once(kept: Kept) -> None:
-    story = [opened("c1"), by_rule("c1", "r1", "r2", "r1"), opened("c2"), by_rule("c2", "r2")]
-    async with after(kept, *story) as records:
+async def test_every_rule_that_had_a_part_in_a_start_is_used_once(kept: JournalFiles) -> None:
+    story = [call_opened("c1"), by_rule("c1", "r1", "r2", "r1"), call_opened("c2"), by_rule("c2", "r2")]
+    async with records_after(kept, *story) as records:
         uses = await records.rules.uses()
         assert {rule: use.hits for rule, use in uses.items()} == {"r1": 1, "r2": 2}
         call = await records.calls.get("c2")
@@ -90,33 +96,40 @@ async def test_every_rule_that_had_a_part_in_a_start_is_used_once(kept: Kept) ->
         assert uses["r2"] == Use(2, call.call.started_at or 0, "c2")
 
 
-async def test_a_denial_by_a_rule_is_a_use_and_one_by_a_person_is_not(kept: Kept) -> None:
-    story = [opened("c1"), denied_by("c1", "r1"), opened("c2"), settled("c2", "denied")]
+async def test_a_denial_by_a_rule_is_a_use_and_one_by_a_person_is_not(kept: JournalFiles) -> None:
+    story = [call_opened("c1"), denied_by("c1", "r1"), call_opened("c2"), call_settled("c2", "denied")]
     assert await hits(kept, *story) == {"r1": 1}
 
 
-async def test_an_ending_that_names_a_rule_but_is_no_denial_is_no_use(kept: Kept) -> None:
-    assert await hits(kept, opened("c1"), replace(settled("c1"), by="rule r1")) == {}
+async def test_an_ending_that_names_a_rule_but_is_no_denial_is_no_use(kept: JournalFiles) -> None:
+    assert await hits(kept, call_opened("c1"), replace(call_settled("c1"), by="rule r1")) == {}
 
 
-async def test_a_rule_that_answers_open_questions_is_used_once_by_each(kept: Kept) -> None:
-    questions = [fact for n in "123" for fact in (opened(f"c{n}"), asked(f"a{n}", f"c{n}"))]
+async def test_a_rule_that_answers_open_questions_is_used_once_by_each(kept: JournalFiles) -> None:
+    questions = [fact for n in "123" for fact in (call_opened(f"c{n}"), approval_opened(f"a{n}", f"c{n}"))]
     answers = [answered_by(f"a{n}", f"c{n}", "r1") for n in "123"]
     ends = [by_rule("c1", "r1"), denied_by("c2", "r1")]  # the third is cancelled before it starts
     assert await hits(kept, *questions, *answers, *ends) == {"r1": 3}
 
 
-async def test_a_rule_that_comes_too_late_to_answer_is_not_used(kept: Kept) -> None:
-    story = [opened(), asked(), allowed(), answered_by("a1", "c1", "r1"), started(), settled()]
+async def test_a_rule_that_comes_too_late_to_answer_is_not_used(kept: JournalFiles) -> None:
+    story = [
+        call_opened(),
+        approval_opened(),
+        approval_allowed(),
+        answered_by("a1", "c1", "r1"),
+        call_started(),
+        call_settled(),
+    ]
     assert await hits(kept, *story) == {}
 
 
-async def test_a_second_start_or_end_of_a_call_counts_for_nothing(kept: Kept) -> None:
-    story = [opened(), by_rule("c1", "r1"), by_rule("c1", "r1"), settled(), denied_by("c1", "r2")]
+async def test_a_second_start_or_end_of_a_call_counts_for_nothing(kept: JournalFiles) -> None:
+    story = [call_opened(), by_rule("c1", "r1"), by_rule("c1", "r1"), call_settled(), denied_by("c1", "r2")]
     assert await hits(kept, *story, by_rule("nobody", "r3")) == {"r1": 1}
 
 
-async def test_a_trusted_folder_is_known_as_it_was_trusted_last_until_it_is_not(kept: Kept) -> None:
+async def test_a_trusted_folder_is_known_as_it_was_trusted_last_until_it_is_not(kept: JournalFiles) -> None:
     story: list[Event] = [
         FolderTrusted(folder="/w", config=None, by="ann"),
         FolderTrusted(folder="/w", config="ab", by="bob"),
@@ -124,7 +137,7 @@ async def test_a_trusted_folder_is_known_as_it_was_trusted_last_until_it_is_not(
         FolderDistrusted(folder="/v", by="ann"),
         FolderDistrusted(folder="/u", by="ann"),
     ]
-    async with after(kept, *story) as records:
+    async with records_after(kept, *story) as records:
         (folder,) = await records.rules.folders()
         assert folder == FolderRecord(folder="/w", config="ab", by="bob", trusted_at=folder.trusted_at)
         assert folder.trusted_at > 0

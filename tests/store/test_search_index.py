@@ -7,10 +7,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.store.conftest import Kept
-from tests.store.facts import caller, opened, settled
-from tests.store.threads.talk import Talk, talking
+from tests.support.actors import ANN
+from tests.support.sample_events import JournalFiles, call_opened, call_settled, caller
+from tests.support.thread_store import ThreadStore, thread_store
 
 from handrail.store import search_index
 from handrail.store.search_index import Hits, Index, open_index
@@ -24,14 +23,14 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_index, "APART", 0.0)
 
 
-def words_beside(kept: Kept) -> Path:
+def words_beside(kept: JournalFiles) -> Path:
     return kept.path.with_name("words.db")
 
 
 @asynccontextmanager
-async def indexing(kept: Kept) -> AsyncGenerator[tuple[Talk, Index]]:
+async def indexing(kept: JournalFiles) -> AsyncGenerator[tuple[ThreadStore, Index]]:
     async with (
-        talking(kept) as talk,
+        thread_store(kept) as talk,
         open_index(words_beside(kept), talk.journal, talk.records) as index,
         anyio.create_task_group() as group,
     ):
@@ -40,13 +39,15 @@ async def indexing(kept: Kept) -> AsyncGenerator[tuple[Talk, Index]]:
         group.cancel_scope.cancel()
 
 
-async def caught_up(talk: Talk, index: Index) -> None:
+async def caught_up(talk: ThreadStore, index: Index) -> None:
     with anyio.fail_after(20):
         await talk.threads.written()
         await index.reached(talk.journal.head)
 
 
-async def find(talk: Talk, index: Index, q: str, workspace: str | None = None, limit: int = 50) -> Hits:
+async def find(
+    talk: ThreadStore, index: Index, q: str, workspace: str | None = None, limit: int = 50
+) -> Hits:
     await caught_up(talk, index)
     return await index.search(q, workspace, limit)
 
@@ -56,7 +57,7 @@ def shown(hits: Hits) -> list[tuple[str, list[str]]]:
     return [(hit.kind, [hit.snippet[begin:end] for begin, end in hit.marks]) for hit in hits.hits]
 
 
-async def test_a_message_is_found_by_its_words_and_says_where_it_stands(kept: Kept) -> None:
+async def test_a_message_is_found_by_its_words_and_says_where_it_stands(kept: JournalFiles) -> None:
     async with indexing(kept) as (talk, index):
         thread = talk.open(title="About herons")
         talk.say(thread, "What is that bird?")
@@ -73,10 +74,10 @@ async def test_a_message_is_found_by_its_words_and_says_where_it_stands(kept: Ke
         assert shown(await find(talk, index, "herons")) == [("title", ["herons"])]
 
 
-async def test_calls_are_found_by_what_was_asked_for_and_by_what_came_of_it(kept: Kept) -> None:
+async def test_calls_are_found_by_what_was_asked_for_and_by_what_came_of_it(kept: JournalFiles) -> None:
     async with indexing(kept) as (talk, index):
-        talk.journal.append(opened("c1", title="run the mill", input={"command": "mill --grind wheat"}))
-        done = replace(settled("c1"), result=Result(text="two sacks of flour", data={}))
+        talk.journal.append(call_opened("c1", title="run the mill", input={"command": "mill --grind wheat"}))
+        done = replace(call_settled("c1"), result=Result(text="two sacks of flour", data={}))
         talk.journal.append(done)
         (asked,) = (await find(talk, index, "grind")).hits
         assert (asked.kind, asked.call, asked.title, asked.thread) == ("input", "c1", "run the mill", None)
@@ -109,14 +110,14 @@ async def test_calls_are_found_by_what_was_asked_for_and_by_what_came_of_it(kept
     ],
 )
 async def test_people_type_plain_words_and_the_last_may_be_unfinished(
-    kept: Kept, typed: str, found: bool
+    kept: JournalFiles, typed: str, found: bool
 ) -> None:
     async with indexing(kept) as (talk, index):
         talk.say(talk.open(), "A naïve red herring, said read_file()")
         assert bool((await find(talk, index, typed)).hits) is found
 
 
-async def test_titles_come_first_then_words_side_by_side_then_the_newest(kept: Kept) -> None:
+async def test_titles_come_first_then_words_side_by_side_then_the_newest(kept: JournalFiles) -> None:
     async with indexing(kept) as (talk, index):
         thread = talk.open(title="Green tea")
         exact = talk.say(thread, "green tea, please")
@@ -130,7 +131,7 @@ async def test_titles_come_first_then_words_side_by_side_then_the_newest(kept: K
         assert two.more
 
 
-async def test_a_long_text_is_found_to_its_end_and_once(kept: Kept) -> None:
+async def test_a_long_text_is_found_to_its_end_and_once(kept: JournalFiles) -> None:
     async with indexing(kept) as (talk, index):
         text = "\n".join(f"line {number} of common words" for number in range(5000)) + "\nthe last word"
         message = talk.say(talk.open(), text)
@@ -138,7 +139,7 @@ async def test_a_long_text_is_found_to_its_end_and_once(kept: Kept) -> None:
         assert [hit.message for hit in (await find(talk, index, "common words")).hits] == [message]
 
 
-async def test_a_title_is_found_as_it_is_now(kept: Kept) -> None:
+async def test_a_title_is_found_as_it_is_now(kept: JournalFiles) -> None:
     async with indexing(kept) as (talk, index):
         thread = talk.open(title="Oaks")
         await caught_up(talk, index)
@@ -147,13 +148,13 @@ async def test_a_title_is_found_as_it_is_now(kept: Kept) -> None:
         assert shown(await find(talk, index, "elms")) == [("title", ["Elms"])]
 
 
-async def test_of_a_deleted_conversation_nothing_is_found_and_no_byte_is_left(kept: Kept) -> None:
+async def test_of_a_deleted_conversation_nothing_is_found_and_no_byte_is_left(kept: JournalFiles) -> None:
     async with indexing(kept) as (talk, index):
         thread, other = talk.open(title="Zyxwv title"), talk.open(title="Other")
         for number in range(200):
             talk.say(thread, f"zyxwvsecret{number} " * 30)
             talk.say(other, f"ordinary{number} " * 30)
-        talk.journal.append(opened("c1", title="about plovers"))
+        talk.journal.append(call_opened("c1", title="about plovers"))
         await caught_up(talk, index)
         assert any(b"zyxwv" in path.read_bytes() for path in kept.path.parent.glob("words.db*"))
         await talk.threads.delete(thread, ANN)
@@ -165,12 +166,12 @@ async def test_of_a_deleted_conversation_nothing_is_found_and_no_byte_is_left(ke
         assert shown(await index.search("plovers")) == [("input", ["plovers"])]
 
 
-async def test_what_came_while_nobody_indexed_is_found_later(kept: Kept) -> None:
+async def test_what_came_while_nobody_indexed_is_found_later(kept: JournalFiles) -> None:
     async with indexing(kept) as (talk, index):
         thread = talk.open(title="T")
         talk.say(thread, "before")
         await caught_up(talk, index)
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         talk.say(thread, "meanwhile")
     async with indexing(kept) as (talk, index):
         talk.say(thread, "afterwards")
@@ -179,7 +180,7 @@ async def test_what_came_while_nobody_indexed_is_found_later(kept: Kept) -> None
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 1000])
-async def test_a_damaged_or_missing_file_is_made_again(kept: Kept, damage: bytes) -> None:
+async def test_a_damaged_or_missing_file_is_made_again(kept: JournalFiles, damage: bytes) -> None:
     async with indexing(kept) as (talk, index):
         talk.say(talk.open(), "albatross")
         await caught_up(talk, index)
@@ -188,7 +189,7 @@ async def test_a_damaged_or_missing_file_is_made_again(kept: Kept, damage: bytes
         assert len((await find(talk, index, "albatross")).hits) == 1
 
 
-async def test_the_words_of_another_journal_are_forgotten(kept: Kept, tmp_path: Path) -> None:
+async def test_the_words_of_another_journal_are_forgotten(kept: JournalFiles, tmp_path: Path) -> None:
     async with indexing(kept) as (talk, index):
         thread = talk.open()
         for _ in range(20):

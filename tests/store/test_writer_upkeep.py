@@ -7,7 +7,7 @@ from contextlib import closing
 from queue import SimpleQueue
 
 import pytest
-from tests.store.conftest import Kept
+from tests.support.sample_events import JournalFiles
 
 from handrail.store import writer
 from handrail.store.database import open_writer
@@ -15,7 +15,7 @@ from handrail.store.writer import Upkeep
 
 
 @pytest.fixture
-def connection(kept: Kept) -> Iterator[sqlite3.Connection]:
+def connection(kept: JournalFiles) -> Iterator[sqlite3.Connection]:
     with closing(open_writer(kept.path)) as connection:
         yield connection
 
@@ -97,7 +97,7 @@ def test_whoever_comes_meanwhile_interrupts_it_and_it_is_done_later(connection: 
 
 
 def test_a_log_that_somebody_reads_is_emptied_after_the_next_commit(
-    connection: sqlite3.Connection, kept: Kept
+    connection: sqlite3.Connection, kept: JournalFiles
 ) -> None:
     upkeep = Upkeep(connection, SimpleQueue())
     connection.execute("CREATE TABLE ballast (text TEXT)")

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
-from tests.keeper.scene import BOUND
+from tests.support.keeper_terminals import BOUND
 
 from handrail.keeper.message_framing import encode
 from handrail.keeper.protocol import PROTOCOL, Exit, Exited, Grown, Kept, Overheard, Stop, Stopped, Welcome

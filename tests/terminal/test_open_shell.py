@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, ENV, Scene, keeping, output
+from tests.support.keeper_terminals import BOUND, ENV, KeeperTerminals, all_output, running_keeper
 
 from handrail.store.values import Owner
 from handrail.terminal.open_shell import BadOpening, folder, open_shell, program, shell_for
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 OWNER = Owner(person=True, name="me")
 
 
-async def opened(scene: Scene, shell: str, *args: str, **more: Any) -> Terminal:
+async def opened(scene: KeeperTerminals, shell: str, *args: str, **more: Any) -> Terminal:
     usual: dict[str, Any] = {"cwd": "/", "env": ENV, "of": "tracked", "owner": OWNER}
     usual |= {"max_bytes": 1 << 20, "max_lines": 10_000, "grace": 0.2}
     return await open_shell(scene.terminals, shell=shell, args=args, **{**usual, **more})
@@ -62,17 +62,17 @@ def test_a_place_that_is_no_folder_is_refused(cwd: str) -> None:
 
 
 async def test_a_program_gets_its_environment_its_size_and_its_own_id(home: Path, tmp_path: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await opened(
             scene, "sh", "-c", "pwd; stty size; echo $HANDRAIL_TERMINAL $EXTRA", cwd=str(tmp_path),
             env={**ENV, "EXTRA": "given"}, size=(77, 33),
         )  # fmt: skip
-        words = (await output(terminal)).decode().split()
+        words = (await all_output(terminal)).decode().split()
     assert words == [str(tmp_path), "33", "77", terminal.id, "given"]
 
 
 async def test_the_note_says_what_it_is_and_whose(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         plain = await opened(scene, "sleep", "1000")
         named = await opened(scene, "sleep", "1000", name="the watcher", of="shell", call="c1", id="tmine")
         for terminal in (plain, named):
@@ -83,7 +83,7 @@ async def test_the_note_says_what_it_is_and_whose(home: Path) -> None:
 
 
 async def test_an_interactive_shell_marks_its_prompts_with_its_own_nonce(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         one, other = await opened(scene, "bash"), await opened(scene, "bash")
         with anyio.fail_after(BOUND):
             for terminal in (one, other):
@@ -107,7 +107,7 @@ async def test_an_interactive_shell_marks_its_prompts_with_its_own_nonce(home: P
     ],
 )
 async def test_what_cannot_be_starts_nothing(home: Path, more: dict[str, Any], words: str) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         with pytest.raises(BadOpening, match=words):
             await opened(scene, "/bin/sh", **more)
         assert not scene.terminals.known

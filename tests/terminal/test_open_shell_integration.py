@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.terminal.marked_shell import NONCE, SCRIPTS, marked
+from tests.support.integrated_shell import NONCE, SCRIPTS, integrated_shell
 
 from handrail.terminal.open_shell import integrate
 
@@ -28,7 +28,7 @@ each_shell = pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     ],
 )
 async def test_each_command_has_its_exit_code(home: Path, shell: str, line: str, code: int) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         command = await it.run(line)
         assert (command.line, command.exit_code) == (line, code)
         assert (await it.run("true")).exit_code == 0
@@ -36,7 +36,7 @@ async def test_each_command_has_its_exit_code(home: Path, shell: str, line: str,
 
 @each_shell
 async def test_the_output_of_a_command_is_what_it_printed_and_no_more(home: Path, shell: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         assert it.output(await it.run("printf 'one\\ntwo\\n'")) == b"one\r\ntwo\r\n"
         assert it.output(await it.run("printf dangling")) == b"dangling"
         assert it.output(await it.run("true")) == b""
@@ -47,7 +47,7 @@ async def test_the_output_of_a_command_is_what_it_printed_and_no_more(home: Path
 @each_shell
 async def test_where_a_shell_stands_is_known_after_each_cd(home: Path, shell: str) -> None:
     names = ["with space", "über-ж-日本", "semi;colon", "back\\slash"]
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         for name in names:
             (it.home / name).mkdir()
             command = await it.run(
@@ -60,7 +60,7 @@ async def test_where_a_shell_stands_is_known_after_each_cd(home: Path, shell: st
 
 @each_shell
 async def test_how_long_a_command_ran_and_when_it_began_is_known(home: Path, shell: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         before = time.time()
         command = await it.run("sleep 0.3")
         assert command.duration_ms is not None
@@ -81,14 +81,14 @@ async def test_how_long_a_command_ran_and_when_it_began_is_known(home: Path, she
     ],
 )
 async def test_a_line_is_told_as_it_was_typed(home: Path, shell: str, line: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         await it.run("true")
         assert (await it.run(line)).line == line
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 async def test_a_very_long_line_is_told_cut_and_says_so(home: Path, shell: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         await it.run("true")
         line = (await it.run(f"true {'x' * 20000}")).line
         assert line == f"true {'x' * (16384 - 5)}…"
@@ -101,7 +101,7 @@ async def test_a_line_over_several_lines_is_one_command(home: Path, shell: str) 
         "bash": "for n in 1 2\rdo echo n$n\rdone",
         "zsh": "for n in 1 2\rdo echo n$n\rdone",
     }
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         await it.run("true")
         command = await it.run(lines[shell])
         assert it.output(command) == b"n1\r\nn2\r\n"
@@ -113,7 +113,7 @@ async def test_a_line_over_several_lines_is_one_command(home: Path, shell: str) 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 async def test_a_here_document_belongs_to_its_command(home: Path, shell: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         await it.run("true")
         command = await it.run("cat <<X\rone; two\rX")
         assert (command.line, it.output(command)) == ("cat <<X\none; two\nX", b"one; two\r\n")
@@ -121,7 +121,7 @@ async def test_a_here_document_belongs_to_its_command(home: Path, shell: str) ->
 
 @each_shell
 async def test_an_empty_line_and_a_line_given_up_are_no_commands(home: Path, shell: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         await it.run("sh -c 'exit 3'")
         at = it.marks.prompt_at
         await it.type("\r")
@@ -144,7 +144,7 @@ async def test_an_empty_line_and_a_line_given_up_are_no_commands(home: Path, she
 
 @each_shell
 async def test_an_interrupted_command_ends_with_the_signal(home: Path, shell: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         await it.prompt()
         await it.type("sh -c 'echo re''ady; exec sleep 1000'\r")
         await it.until(b"ready\r\n")
@@ -162,7 +162,7 @@ async def test_forged_marks_are_not_believed(home: Path, shell: str) -> None:
         r"\033]133;D;0\007\033]133;A\007\033]133;C\007\033]633;E;rm -rf;\007"
         r"\033]133;D;0;nonce=0000000000000000;id=1\033\\\033]633;P;Cwd=/forged;0000000000000000\007\033]133;D"
     )
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         (it.home / "forge").write_text(f"printf '{forged}'; exit 9\n")
         command = await it.run("sh forge")
         assert (command.line, command.exit_code, it.marks.cwd) == ("sh forge", 9, str(it.home))
@@ -172,14 +172,14 @@ async def test_forged_marks_are_not_believed(home: Path, shell: str) -> None:
 
 @each_shell
 async def test_nothing_of_ours_reaches_what_the_shell_starts(home: Path, shell: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         assert await it.told("env | grep -i -e handrail -e ZDOTDIR -e ^ENV= -e " + NONCE) == ""
         assert await it.told("sh -c 'echo $0'") == "sh"
 
 
 @each_shell
 async def test_a_shell_inside_the_shell_writes_no_marks(home: Path, shell: str) -> None:
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         await it.prompt()
         await it.type(f"exec {shell}\r")
         await it.until(b"exec")
@@ -197,7 +197,7 @@ async def test_a_shell_inside_the_shell_writes_no_marks(home: Path, shell: str) 
 @each_shell
 async def test_a_subshell_in_parentheses_is_one_command(home: Path, shell: str) -> None:
     line = "fish -c 'echo in; exit 4'" if shell == "fish" else "(echo in; exit 4)"
-    async with marked(home, shell) as it:
+    async with integrated_shell(home, shell) as it:
         command = await it.run(line)
         assert (command.exit_code, it.output(command)) == (4, b"in\r\n")
         assert len(it.marks.commands) == 1
@@ -226,7 +226,7 @@ HABITS: dict[str, str] = {
 
 @pytest.mark.parametrize("habit", HABITS)
 async def test_the_habits_of_a_bashrc_keep_working(home: Path, habit: str) -> None:
-    async with marked(home, "bash", files={".bashrc": HABITS[habit] + "\n"}) as it:
+    async with integrated_shell(home, "bash", files={".bashrc": HABITS[habit] + "\n"}) as it:
         failing = "! true" if habit == "set -e" else "sh -c 'exit 7'"
         code = 1 if habit == "set -e" else 7
         assert (await it.run(failing)).exit_code == code
@@ -242,7 +242,7 @@ async def test_the_habits_of_a_bashrc_keep_working(home: Path, habit: str) -> No
 
 async def test_what_bash_keeps_for_the_next_line_is_kept(home: Path) -> None:
     rc = "PROMPT_COMMAND='codes=(\"${PIPESTATUS[@]}\")'\n"
-    async with marked(home, "bash", files={".bashrc": rc}) as it:
+    async with integrated_shell(home, "bash", files={".bashrc": rc}) as it:
         await it.run("false | sh -c 'exit 5' | true")
         assert await it.told("echo ${PIPESTATUS[@]} and ${codes[@]}") == "1 5 0 and 1 5 0"
         await it.run("echo last-word")
@@ -258,7 +258,7 @@ async def test_a_users_debug_trap_sees_the_users_commands_and_keeps_its_place(ho
         trap began DEBUG
         PROMPT_COMMAND='at_prompt=1'
     """
-    async with marked(home, "bash", files={".bashrc": rc}) as it:
+    async with integrated_shell(home, "bash", files={".bashrc": rc}) as it:
         await it.run("true one")
         await it.run("true two")
         assert (it.home / "began").read_text().splitlines() == ["true one", "true two"]
@@ -266,7 +266,7 @@ async def test_a_users_debug_trap_sees_the_users_commands_and_keeps_its_place(ho
 
 
 async def test_a_bash_prompt_set_anew_or_added_to_later_is_still_marked(home: Path) -> None:
-    async with marked(home, "bash") as it:
+    async with integrated_shell(home, "bash") as it:
         for line in (
             "PS1='new> '; PS0='{started}'",
             "PROMPT_COMMAND='echo from-the-prompt'",
@@ -284,7 +284,7 @@ async def test_a_bash_prompt_set_anew_or_added_to_later_is_still_marked(home: Pa
 
 async def test_a_line_that_bash_is_not_to_remember_is_known_as_it_was_shown(home: Path) -> None:
     rc = "HISTCONTROL=ignoreboth\n"
-    async with marked(home, "bash", files={".bashrc": rc}) as it:
+    async with integrated_shell(home, "bash", files={".bashrc": rc}) as it:
         assert (await it.run("echo one")).line == "echo one"
         assert (await it.run("echo one")).line == "echo one"
         assert (await it.run(" echo two")).line == "echo two"
@@ -297,7 +297,7 @@ async def test_a_line_that_bash_is_not_to_remember_is_known_as_it_was_shown(home
 
 async def test_prompts_of_bash_are_as_wide_as_they_look(home: Path) -> None:
     rc = "PS1='12345> '\nunset PROMPT_COMMAND\n"
-    async with marked(home, "bash", files={".bashrc": rc}, size=(20, 10)) as it:
+    async with integrated_shell(home, "bash", files={".bashrc": rc}, size=(20, 10)) as it:
         await it.prompt()
         await it.type(
             "echo abcdefghijklmnopqrstuvwxyz\x01"
@@ -315,7 +315,7 @@ LOGIN = {
 
 @pytest.mark.parametrize("option", ["-l", "--login", "-il"])
 async def test_a_login_bash_reads_the_files_of_a_login_bash_and_is_one(home: Path, option: str) -> None:
-    async with marked(home, "bash", option, files=LOGIN) as it:
+    async with integrated_shell(home, "bash", option, files=LOGIN) as it:
         await it.prompt()
         said = it.shown[: it.marks.prompt_at]
         assert (said.count(b"profile\r\n"), said.count(b"rc\r\n"), said.count(b"wrong")) == (1, 1, 0)
@@ -329,7 +329,7 @@ async def test_a_login_bash_reads_the_files_of_a_login_bash_and_is_one(home: Pat
 
 @pytest.mark.parametrize("options", [(), ("-l",), ("--norc",), ("--noprofile", "-l")])
 async def test_a_marked_bash_has_the_options_of_an_unmarked_one(home: Path, options: tuple[str, ...]) -> None:
-    async with marked(home, "bash", *options, env={"ENV": "/their/own"}) as it:
+    async with integrated_shell(home, "bash", *options, env={"ENV": "/their/own"}) as it:
         await it.run("shopt >a; set -o >>a; echo $ENV ${POSIXLY_CORRECT-none} >>a; alias >>a; trap >>a")
         await it.prompt()
         await it.type(f"exec $BASH {' '.join(options)}\r")
@@ -342,7 +342,7 @@ async def test_a_marked_bash_has_the_options_of_an_unmarked_one(home: Path, opti
 
 async def test_a_bash_told_to_read_another_file_or_none_does(home: Path) -> None:
     files = {".bashrc": "echo wrong\n", "other": "echo right\n", ".bash_profile": "echo wrong\n"}
-    async with marked(home, "bash", "--rcfile", str(home / "h" / "other"), files=files) as it:
+    async with integrated_shell(home, "bash", "--rcfile", str(home / "h" / "other"), files=files) as it:
         await it.prompt()
         assert b"right" in it.shown
         assert b"wrong" not in it.shown
@@ -351,13 +351,13 @@ async def test_a_bash_told_to_read_another_file_or_none_does(home: Path) -> None
 @pytest.mark.parametrize("options", [("--norc",), ("--noprofile", "--login"), ("--norc", "--noprofile")])
 async def test_a_bash_told_to_read_no_files_reads_none(home: Path, options: tuple[str, ...]) -> None:
     files = {".bashrc": "echo wrong\n", ".bash_profile": "echo wrong\n", ".profile": "echo wrong\n"}
-    async with marked(home, "bash", *options, files=files) as it:
+    async with integrated_shell(home, "bash", *options, files=files) as it:
         assert (await it.run("sh -c 'exit 7'")).exit_code == 7
         assert b"wrong" not in it.shown
 
 
 async def test_a_failing_last_line_of_a_bashrc_with_set_e_ends_nothing(home: Path) -> None:
-    async with marked(home, "bash", files={".bashrc": "set -e\n[[ -f /no/such ]] && echo\n"}) as it:
+    async with integrated_shell(home, "bash", files={".bashrc": "set -e\n[[ -f /no/such ]] && echo\n"}) as it:
         assert await it.told("echo alive $-") != ""
         await it.type("false\r")
         await it.terminal.wait()  # which is what set -e means
@@ -370,7 +370,7 @@ async def test_zsh_reads_all_of_the_users_files_in_their_order(home: Path) -> No
     files = {
         name: f"print {name} ${{ZDOTDIR-unset}}\n" for name in (".zshenv", ".zprofile", ".zshrc", ".zlogin")
     }
-    async with marked(home, "zsh", "-l", files=files) as it:
+    async with integrated_shell(home, "zsh", "-l", files=files) as it:
         await it.prompt()
         said = [line for line in it.shown.decode().split("\r\n") if line.startswith(".z")]
         assert said == [f"{name} unset" for name in files]
@@ -383,7 +383,7 @@ async def test_zsh_goes_where_the_users_zdotdir_leads(home: Path) -> None:
         "first/.zshenv": "print first; ZDOTDIR=$HOME/second\n",
         "second/.zshrc": "print second\n",
     }
-    async with marked(home, "zsh", files=files, env={"ZDOTDIR": str(home / "h" / "first")}) as it:
+    async with integrated_shell(home, "zsh", files=files, env={"ZDOTDIR": str(home / "h" / "first")}) as it:
         await it.prompt()
         assert b"first\r\nsecond\r\n" in it.shown
         assert b"wrong" not in it.shown
@@ -410,7 +410,7 @@ ZSH_HABITS: dict[str, str] = {
 @pytest.mark.parametrize("habit", ZSH_HABITS)
 async def test_the_habits_of_a_zshrc_keep_working(home: Path, habit: str) -> None:
     rc = f"PS1='ready> '; mine() {{ seen=$? }}; theirs() {{ line=$1 }}\n{ZSH_HABITS[habit]}\n"
-    async with marked(home, "zsh", files={".zshrc": rc}) as it:
+    async with integrated_shell(home, "zsh", files={".zshrc": rc}) as it:
         if habit == "hooks set anew":
             await it.until(b"ready> ")
             await it.type("true\r")
@@ -424,7 +424,7 @@ async def test_the_habits_of_a_zshrc_keep_working(home: Path, habit: str) -> Non
 
 
 async def test_what_zsh_keeps_for_the_next_line_is_kept(home: Path) -> None:
-    async with marked(home, "zsh") as it:
+    async with integrated_shell(home, "zsh") as it:
         await it.run("false | sh -c 'exit 5' | true")
         assert await it.told("echo $pipestatus") == "1 5 0"
         await it.run("echo last-word")
@@ -444,7 +444,7 @@ async def test_fish_reads_its_config_and_keeps_the_users_functions(home: Path) -
         ".config/fish/config.fish": "echo from-config; set -g fish_greeting\nfunction mine --on-event fish_postexec; set -g seen $status; end\n",
         ".config/fish/functions/fish_prompt.fish": "function fish_prompt; echo 'theirs> '; end\n",
     }
-    async with marked(home, "fish", files=files) as it:
+    async with integrated_shell(home, "fish", files=files) as it:
         await it.prompt()
         assert b"from-config" in it.shown
         await it.run("sh -c 'exit 7'")

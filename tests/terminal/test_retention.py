@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.keeper.scene import keeping, output, until
+from tests.support.keeper_terminals import all_output, running_keeper, until
 
 from handrail.keeper.spool import Spool
 from handrail.store.events import TerminalEnded, TerminalForgotten, TerminalOpened
@@ -60,7 +60,7 @@ class Shelf:
 async def shelf(home: Path) -> AsyncGenerator[Shelf]:
     database = home / "x.db"
     async with (
-        keeping(home) as scene,
+        running_keeper(home) as scene,
         open_journal(database, home / "x.head") as journal,
         open_records(database) as records,
     ):
@@ -100,7 +100,7 @@ async def test_what_runs_or_has_just_ended_is_left_alone(home: Path) -> None:
         running = await here.terminals.open(("sh", "-c", "echo running; sleep 1000"), "/", dict(os.environ))
         await until(lambda: running.tail.end > 0)
         ended = await here.terminals.open(("echo", "ended"), "/", dict(os.environ))
-        await output(ended)
+        await all_output(ended)
         for name in (running.id, ended.id):
             here.journal.append(TerminalOpened(terminal=name, call=None, name="sh", cwd="/", pid=1))
         end = TerminalEnded(terminal=ended.id, exit_code=0, signal=None, bytes=6)
@@ -115,7 +115,7 @@ async def test_an_ended_terminal_is_let_go_of_once_it_is_written_down_and_its_ou
     monkeypatch.setattr(retention, "LINGER", -1.0)
     async with shelf(home) as here:
         ended = await here.terminals.open(("echo", "ended"), "/", dict(os.environ))
-        await output(ended)
+        await all_output(ended)
         here.journal.append(TerminalOpened(terminal=ended.id, call=None, name="sh", cwd="/", pid=1))
         await here.prune()
         assert here.terminals.get(ended.id) is not None

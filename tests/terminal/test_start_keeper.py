@@ -5,7 +5,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, cwd_of, is_alive, keeping, until
+from tests.support.keeper_terminals import BOUND, running_keeper, until
+from tests.support.processes import cwd_of, is_alive
 
 from handrail.paths import Places
 from handrail.terminal.start_keeper import KeeperLauncher, NoKeeperError, clean_environment
@@ -41,7 +42,7 @@ async def test_a_keeper_that_cannot_start_is_said_to_have_left_a_log(
 
 
 async def test_a_keeper_is_a_session_of_its_own_at_the_root(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         pid = scene.keeper.pid
         assert os.getsid(pid) == pid
         if os.getuid() == 0:

@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.tools.desk import Desk
+from tests.support.tool_runner import ToolRunner
 
 from handrail.gate.gate import Gate
 from handrail.gate.rules.rules import Rules
@@ -33,7 +33,7 @@ def caller(root: Path) -> Caller:
 
 
 @pytest.fixture
-async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[Desk]:
+async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[ToolRunner]:
     own = (home,)
     reading = (ReadFile, ReadTextFile, ListFiles, SearchFiles, SearchContent)
     changing, blobs = (WriteFile, EditFile, ApplyDiff), Blobs(home / "blobs")
@@ -43,5 +43,5 @@ async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[Desk]:
         anyio.create_task_group() as group,
     ):
         rules = Rules.plain(journal, trusted=[str(root)])
-        yield Desk(Gate(journal, rules, {tool.name: tool for tool in tools}, group), root, caller)
+        yield ToolRunner(Gate(journal, rules, {tool.name: tool for tool in tools}, group), root, caller)
         group.cancel_scope.cancel()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.tools.desk import BOUND, Desk
+from tests.support.actors import ANN
+from tests.support.tool_runner import BOUND, ToolRunner
 
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
@@ -29,17 +29,19 @@ ASKED: Json = {"message": "Which one?", "form": FORM}
 
 
 @pytest.fixture
-async def forms(home: Path, caller: Caller) -> AsyncGenerator[Desk]:
+async def forms(home: Path, caller: Caller) -> AsyncGenerator[ToolRunner]:
     async with (
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,
     ):
         rules = Rules.plain(journal, "allow", trusted=[caller.workspace or "/"])
-        yield Desk(Gate(journal, rules, {"agent_form": AgentForm()}, group), Path("/"), caller)
+        yield ToolRunner(Gate(journal, rules, {"agent_form": AgentForm()}, group), Path("/"), caller)
         group.cancel_scope.cancel()
 
 
-async def asked(desk: Desk, replies: list[Reply], group: anyio.abc.TaskGroup, input: Json = ASKED) -> Call:
+async def asked(
+    desk: ToolRunner, replies: list[Reply], group: anyio.abc.TaskGroup, input: Json = ASKED
+) -> Call:
     """A form that waits for the person."""
     calls: list[Call] = []
 
@@ -58,7 +60,7 @@ def filled(values: Json) -> Json:
 
 
 async def test_the_person_sees_the_form_whatever_is_allowed_and_the_agent_gets_the_values(
-    forms: Desk,
+    forms: ToolRunner,
 ) -> None:
     replies: list[Reply] = []
     with anyio.fail_after(BOUND):
@@ -77,7 +79,7 @@ async def test_the_person_sees_the_form_whatever_is_allowed_and_the_agent_gets_t
     assert outcome.result.data["values"] == {"name": "x", "count": 3}
 
 
-async def test_values_that_are_not_asked_for_are_refused_and_the_question_stays(forms: Desk) -> None:
+async def test_values_that_are_not_asked_for_are_refused_and_the_question_stays(forms: ToolRunner) -> None:
     async with anyio.create_task_group() as group:
         call = await asked(forms, [], group)
         assert call.approval is not None
@@ -90,7 +92,7 @@ async def test_values_that_are_not_asked_for_are_refused_and_the_question_stays(
         group.cancel_scope.cancel()
 
 
-async def test_a_form_that_is_allowed_as_it_came_gives_its_defaults(forms: Desk) -> None:
+async def test_a_form_that_is_allowed_as_it_came_gives_its_defaults(forms: ToolRunner) -> None:
     replies: list[Reply] = []
     optional: Json = {"message": "?", "form": {**FORM, "required": []}}
     with anyio.fail_after(BOUND):
@@ -105,7 +107,7 @@ async def test_a_form_that_is_allowed_as_it_came_gives_its_defaults(forms: Desk)
     assert outcome.result.data["values"] == {"count": 2}
 
 
-async def test_a_form_with_nothing_in_a_required_field_is_not_answered(forms: Desk) -> None:
+async def test_a_form_with_nothing_in_a_required_field_is_not_answered(forms: ToolRunner) -> None:
     replies: list[Reply] = []
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as group:
@@ -121,7 +123,7 @@ async def test_a_form_with_nothing_in_a_required_field_is_not_answered(forms: De
     )
 
 
-async def test_a_form_is_not_answered_together_with_what_is_of_low_risk(forms: Desk) -> None:
+async def test_a_form_is_not_answered_together_with_what_is_of_low_risk(forms: ToolRunner) -> None:
     async with anyio.create_task_group() as group:
         call = await asked(forms, [], group)
         assert call.approval is not None

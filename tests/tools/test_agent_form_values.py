@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.tools.desk import BOUND
+from tests.support.tool_runner import BOUND
 
 from handrail.store.values import Json
 from handrail.tools import agent_form

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from tests.tools.desk import BOUND
-from tests.tools.office import reach_of
+from tests.support.tool_runner import BOUND, reach_of
 
 from handrail.gate.call import Call, Outcome
 from handrail.paths import Places

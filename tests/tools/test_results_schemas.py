@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.tools.desk import Desk, done
-from tests.tools.office import office
+from tests.support.tool_runner import ToolRunner, result_of, terminal_tools
 
 from handrail.server.mcp.mcp_server import output_schema
 from handrail.store.values import Caller
@@ -27,25 +26,25 @@ READING = ("read_file", "read_text_file", "list_files", "search_files", "search_
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_result_holds_nothing_but_what_the_output_schema_names(desk: Desk, name: str) -> None:
+async def test_a_result_holds_nothing_but_what_the_output_schema_names(desk: ToolRunner, name: str) -> None:
     (desk.root / "a.txt").write_text("one\n")
     tool = desk.gate.toolbox[name]
     outcome = await (desk.outcome if name in READING else desk.allowed)(name, **CALLS[name])
-    data = done(outcome).data
+    data = result_of(outcome).data
     assert set(data) <= set(tool.output.model_fields)
     tool.output.model_validate(data, strict=True)
     assert not tool.output.model_json_schema().get("required")
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_every_input_says_what_it_is_for_and_no_other_is_taken(desk: Desk, name: str) -> None:
+async def test_every_input_says_what_it_is_for_and_no_other_is_taken(desk: ToolRunner, name: str) -> None:
     schema = desk.gate.toolbox[name].input.model_json_schema()
     assert schema["additionalProperties"] is False
     for field, described in schema["properties"].items():
         assert described.get("description"), field
 
 
-async def test_hints_are_honest(desk: Desk) -> None:
+async def test_hints_are_honest(desk: ToolRunner) -> None:
     for name, tool in desk.gate.toolbox.items():
         reads = name in READING
         assert (tool.reads_only, tool.destructive, tool.accepts) == (reads, not reads, not reads)
@@ -64,7 +63,7 @@ LOOKING = ("list_tracked_terminals", "get_terminal_buffer", "search_terminal_buf
 
 
 async def test_terminal_tools_keep_to_their_schemas_in_text_and_in_json(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         await at.run(terminal, "echo hello")
         for name, asked in TERMINAL_CALLS.items():
@@ -80,7 +79,7 @@ async def test_terminal_tools_keep_to_their_schemas_in_text_and_in_json(home: Pa
 
 
 async def test_terminal_tools_describe_every_input_and_hint_honestly(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         for name in (*TERMINAL_CALLS, "create_tracked_terminal"):
             tool = at.gate.toolbox[name]
             schema = tool.input.model_json_schema()

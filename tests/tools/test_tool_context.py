@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.client.client import Client
-from tests.tools.office import Office, office
+from tests.support.tool_runner import TerminalToolRunner, terminal_tools
 
 from handrail.server.mcp.mcp_server import Line, Mcp
 from handrail.store.values import Caller
@@ -26,8 +26,8 @@ READINGS = 1000
 
 
 @asynccontextmanager
-async def agent(home: Path, caller: Caller) -> AsyncGenerator[tuple[Office, Client]]:
-    async with office(home, caller) as at:
+async def agent(home: Path, caller: Caller) -> AsyncGenerator[tuple[TerminalToolRunner, Client]]:
+    async with terminal_tools(home, caller) as at:
         server = Mcp(at.gate, LONG).server(Line(caller=lambda _context: caller))
         with anyio.fail_after(LONG):
             async with Client(server, mode="legacy") as client:

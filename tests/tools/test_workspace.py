@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tools.desk import refused
+from tests.support.tool_runner import refusal_of
 
 from handrail.tools import open_beneath
 from handrail.tools.workspace import Workspace
@@ -68,13 +68,13 @@ def test_a_look_later_follows_no_link_that_was_put_there_meanwhile(root: Path) -
 
 def test_a_link_to_itself_is_refused(root: Path) -> None:
     (root / "loop").symlink_to("loop")
-    assert "leads back to itself" in refused(lambda: Workspace(str(root)).place("loop"))
+    assert "leads back to itself" in refusal_of(lambda: Workspace(str(root)).place("loop"))
 
 
 def test_a_magic_link_is_the_kernels_or_what_it_leads_to(root: Path) -> None:
     workspace = Workspace(str(root))
     assert workspace.place("/proc/self/root/etc/passwd").path == "/etc/passwd"
-    assert "the kernel's" in refused(lambda: workspace.place("/proc/self/maps"))
+    assert "the kernel's" in refusal_of(lambda: workspace.place("/proc/self/maps"))
 
 
 def test_the_home_directory_can_be_named(root: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 from acp.exceptions import RequestError
-from tests.agents.scripted import OPTIONS, Obj, script
-from tests.agents.wire import BOUND, Notebook, Stage, acting, prompt
+from tests.support.agent_host import BOUND, AgentHost, RecordingHandler, agent_host, prompt
+from tests.support.scripted_agent import OPTIONS, Obj, script
 
 from handrail.agents.acp.acp_connection import SERVED_MAX
 from handrail.agents.acp.agent import Agent
@@ -19,15 +19,15 @@ from handrail.agents.acp.sessions import SessionHandler
 from handrail.store.values import Json
 
 
-async def opened(stage: Stage, desk: SessionHandler, name: str = "scripted") -> tuple[Agent, Session]:
+async def opened(stage: AgentHost, desk: SessionHandler, name: str = "scripted") -> tuple[Agent, Session]:
     agent = await stage.agent(name)
     with anyio.fail_after(BOUND):
         return agent, await agent.open(Folder(cwd=str(stage.cwd)), desk)
 
 
 async def test_ten_thousand_updates_keep_their_order(home: Path) -> None:
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         _, session = await opened(stage, desk)
         await prompt(
             session,
@@ -44,8 +44,8 @@ async def test_ten_thousand_updates_keep_their_order(home: Path) -> None:
 async def test_every_kind_of_update_comes_as_it_was_sent(home: Path) -> None:
     odd = {"sessionUpdate": "of_no_known_kind", "deep": {"er": [1, None, {"x": "ü"}]}}
     bare = {"sessionUpdate": "tool_call_update", "toolCallId": "never-seen"}
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         _, session = await opened(stage, desk)
         await prompt(
             session,
@@ -82,8 +82,8 @@ async def test_every_kind_of_update_comes_as_it_was_sent(home: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, "uuid", "0", "a string"])
 async def test_a_request_may_have_any_id(home: Path, number: int | str) -> None:
-    async with acting(home) as stage:
-        desk = Notebook(answer=lambda _, __: _selected("yes"))
+    async with agent_host(home) as stage:
+        desk = RecordingHandler(answer=lambda _, __: _selected("yes"))
         _, session = await opened(stage, desk)
         await prompt(session, {"ask": {}, "as": "x", "id": number}, {"tell": "x"})
 
@@ -96,8 +96,8 @@ async def test_every_request_reaches_the_desk_with_its_params_and_its_answer_the
     async def answer(method: str, _: Json) -> Json | None:
         return None if method == "terminal/release" else {"of": method, "terminalId": "t1"}
 
-    async with acting(home) as stage:
-        desk = Notebook(answer=answer)
+    async with agent_host(home) as stage:
+        desk = RecordingHandler(answer=answer)
         _, session = await opened(stage, desk)
         await prompt(
             session,
@@ -131,8 +131,8 @@ async def test_the_agent_is_told_what_the_desk_refuses_and_what_breaks(home: Pat
             raise RequestError(-32002, "Resource not found", {"uri": "/w/a"})
         raise ZeroDivisionError("oh")
 
-    async with acting(home) as stage:
-        desk = Notebook(answer=answer)
+    async with agent_host(home) as stage:
+        desk = RecordingHandler(answer=answer)
         _, session = await opened(stage, desk)
         await prompt(
             session,
@@ -165,8 +165,8 @@ async def test_a_request_that_the_agent_cancels_is_given_up_and_answered(
         finally:
             given_up.set()
 
-    async with acting(home) as stage:
-        desk = Notebook(answer=wait)
+    async with agent_host(home) as stage:
+        desk = RecordingHandler(answer=wait)
         _, session = await opened(stage, desk)
         await prompt(
             session,
@@ -185,8 +185,8 @@ async def test_a_cancel_that_comes_in_the_same_breath_as_its_request_is_heeded(h
     async def wait(_: str, __: Json) -> None:
         await anyio.sleep_forever()
 
-    async with acting(home) as stage:
-        desk = Notebook(answer=wait)
+    async with agent_host(home) as stage:
+        desk = RecordingHandler(answer=wait)
         _, session = await opened(stage, desk)
         steps: list[Any] = [
             {"ask": {}, "as": "x", "id": 0, "wait": False},
@@ -199,8 +199,8 @@ async def test_a_cancel_that_comes_in_the_same_breath_as_its_request_is_heeded(h
 
 
 async def test_cancels_of_what_is_not_under_way_are_ignored(home: Path) -> None:
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         _, session = await opened(stage, desk)
         odd: list[Any] = [0, "x", None, [1], {}]
         cancels = [{"notify": "$/cancel_request", "params": {"requestId": it}} for it in odd]
@@ -210,9 +210,9 @@ async def test_cancels_of_what_is_not_under_way_are_ignored(home: Path) -> None:
 
 
 async def test_a_request_of_ours_that_is_given_up_is_cancelled_at_the_agent(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("slow", at_new=[{"sleep": 0.2}])
-        desk = Notebook()
+        desk = RecordingHandler()
         agent = await stage.agent("slow")
         with anyio.move_on_after(0.05) as scope:
             await agent.open(Folder(cwd=str(stage.cwd)), desk)
@@ -224,9 +224,9 @@ async def test_a_request_of_ours_that_is_given_up_is_cancelled_at_the_agent(home
 
 
 async def test_unknown_notifications_and_fields_do_no_harm(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("new", extra={"future": {"x": 1}}, capabilities={"loadSession": True, "teleport": {}})
-        desk = Notebook()
+        desk = RecordingHandler()
         agent, session = await opened(stage, desk, "new")
         ended = await prompt(
             session,
@@ -243,9 +243,9 @@ async def test_unknown_notifications_and_fields_do_no_harm(home: Path) -> None:
 
 
 async def test_what_is_no_message_is_skipped_and_told_of_when_the_agent_fails(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("chatty", at_start=[{"garbage": "Starting up …"}])
-        desk = Notebook()
+        desk = RecordingHandler()
         _, session = await opened(stage, desk, "chatty")
         ended = await prompt(
             session,
@@ -274,7 +274,7 @@ async def test_careless_answers_are_understood(home: Path) -> None:
         "odd/neither": '{"id": ID}',
         "odd/null": '{"id": ID, "error": null, "result": {"fine": true}}',
     }
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("odd", answers=answers)
         agent = await stage.agent("odd")
 
@@ -296,8 +296,8 @@ async def test_no_more_than_so_many_requests_are_done_at_once(home: Path) -> Non
     async def wait(_: str, __: Json) -> None:
         await anyio.sleep_forever()
 
-    async with acting(home) as stage:
-        desk = Notebook(answer=wait)
+    async with agent_host(home) as stage:
+        desk = RecordingHandler(answer=wait)
         _, session = await opened(stage, desk)
         many: list[Obj] = [{"ask": {}, "as": f"x{n}", "wait": False} for n in range(SERVED_MAX + 20)]
         last = f"x{SERVED_MAX + 19}"
@@ -310,13 +310,13 @@ async def test_no_more_than_so_many_requests_are_done_at_once(home: Path) -> Non
 async def test_a_desk_that_stumbles_over_an_update_costs_the_agent_nothing(
     home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Clumsy(Notebook):
+    class Clumsy(RecordingHandler):
         def update(self, update: Json) -> None:
             if update["sessionUpdate"] == "plan":
                 raise KeyError("entries")
             super().update(update)
 
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         desk = Clumsy()
         _, session = await opened(stage, desk)
         ended = await prompt(session, {"say": "a"}, {"plan": []}, {"say": "b"})
@@ -326,8 +326,8 @@ async def test_a_desk_that_stumbles_over_an_update_costs_the_agent_nothing(
 
 
 async def test_a_question_about_a_request_goes_to_the_session_the_request_is_about(home: Path) -> None:
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         agent, session = await opened(stage, desk)
         asking = agent.ask(
             "session/prompt",

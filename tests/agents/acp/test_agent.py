@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.scripted import CAPABILITIES
-from tests.agents.wire import Notebook, acting, prompt
-from tests.keeper.scene import until
+from tests.support.agent_host import RecordingHandler, agent_host, prompt
+from tests.support.keeper_terminals import until
+from tests.support.scripted_agent import CAPABILITIES
 
 from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.acp.capabilities import Folder, McpDoor
@@ -30,8 +30,8 @@ OPTIONS = [
 
 
 async def test_an_agent_is_greeted_with_what_we_are_and_told_of(home: Path) -> None:
-    async with acting(home) as stage:
-        agent, desk = await stage.agent(), Notebook()
+    async with agent_host(home) as stage:
+        agent, desk = await stage.agent(), RecordingHandler()
         session = await agent.open(Folder(cwd=str(stage.cwd)), desk)
         await prompt(session, {"tell_client": True})
 
@@ -51,9 +51,9 @@ async def test_an_agent_is_greeted_with_what_we_are_and_told_of(home: Path) -> N
 async def test_a_session_gets_its_folder_and_our_server_in_the_way_it_takes_it(
     home: Path, takes_http: bool
 ) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("some", capabilities={**CAPABILITIES, "mcpCapabilities": {"http": takes_http}})
-        agent, desk = await stage.agent("some"), Notebook()
+        agent, desk = await stage.agent("some"), RecordingHandler()
         session = await agent.open(Folder(cwd=str(stage.cwd), mcp=DOOR), desk)
         await prompt(session, {"tell_session": True})
 
@@ -64,7 +64,7 @@ async def test_a_session_gets_its_folder_and_our_server_in_the_way_it_takes_it(
 
 
 async def test_settings_and_early_updates_come_to_the_desk_once_the_session_is_open(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add(
             "rich",
             modes=MODES,
@@ -72,7 +72,7 @@ async def test_settings_and_early_updates_come_to_the_desk_once_the_session_is_o
             commands=[{"name": "web", "description": "Search"}],
             at_new=[{"say": "before the answer"}, {"ask": {}, "wait": False}],
         )
-        agent, desk = await stage.agent("rich"), Notebook()
+        agent, desk = await stage.agent("rich"), RecordingHandler()
         session = await agent.open(Folder(cwd=str(stage.cwd)), desk)
         await prompt(session, {"say": "done"})
 
@@ -99,14 +99,14 @@ async def test_a_session_is_taken_up_again_after_a_restart_without_a_repetition(
     offered: dict[str, Any] = {"resume": {}} if takes_up == "resume" else {}
     can = {"loadSession": takes_up == "load", "sessionCapabilities": offered}
     folder = Folder(cwd=str(home))
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("lasting", sessions=str(kept), capabilities=can, modes=MODES, at_load=[{"say": "read out"}])
         first = await stage.agent("lasting")
-        session = await first.open(folder, Notebook())
+        session = await first.open(folder, RecordingHandler())
         await prompt(session, {"say": "the first answer"})
         await first.end("a restart")
 
-        second, desk = await stage.agent("lasting"), Notebook()
+        second, desk = await stage.agent("lasting"), RecordingHandler()
         assert second is not first
         taken_up = await second.resume(session.id, folder, desk)
         assert taken_up is not None
@@ -120,9 +120,9 @@ async def test_a_session_is_taken_up_again_after_a_restart_without_a_repetition(
 
 @pytest.mark.parametrize("can", [CAPABILITIES, {}], ids=["it does not know it", "it cannot"])
 async def test_what_an_agent_cannot_take_up_is_none(home: Path, can: dict[str, Any]) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("some", capabilities=can)
-        agent, desk = await stage.agent("some"), Notebook()
+        agent, desk = await stage.agent("some"), RecordingHandler()
 
         assert await agent.resume("long-gone", Folder(cwd="/"), desk) is None
         assert desk.updates == []
@@ -131,12 +131,12 @@ async def test_what_an_agent_cannot_take_up_is_none(home: Path, can: dict[str, A
 async def test_sessions_are_closed_and_deleted_where_that_is_offered(home: Path) -> None:
     kept = home / "kept"
     kept.mkdir()
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("keeps", sessions=str(kept))
         stage.add("plain", capabilities={})
-        agent, desk, folder = await stage.agent("keeps"), Notebook(), Folder(cwd=str(stage.cwd))
+        agent, desk, folder = await stage.agent("keeps"), RecordingHandler(), Folder(cwd=str(stage.cwd))
         session = await agent.open(folder, desk)
-        other = await agent.open(folder, Notebook())
+        other = await agent.open(folder, RecordingHandler())
         await other.close()
         await other.delete()
         await session.delete()
@@ -149,8 +149,8 @@ async def test_sessions_are_closed_and_deleted_where_that_is_offered(home: Path)
 
 
 async def test_nothing_is_heard_of_a_session_that_was_closed(home: Path) -> None:
-    async with acting(home) as stage:
-        agent, desk, other = await stage.agent(), Notebook(), Notebook()
+    async with agent_host(home) as stage:
+        agent, desk, other = await stage.agent(), RecordingHandler(), RecordingHandler()
         session = await agent.open(Folder(cwd="/"), desk)
         second = await agent.open(Folder(cwd="/"), other)
         await session.close()
@@ -164,9 +164,9 @@ async def test_an_agent_that_needs_a_login_says_so_with_the_ways_and_works_after
         {"id": "web", "name": "With a browser", "description": "opens one"},
         {"id": "cli", "name": "In a terminal", "type": "terminal", "args": ["login"]},
     ]
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("shut", login_needed=True, logins=logins)
-        agent, desk = await stage.agent("shut"), Notebook()
+        agent, desk = await stage.agent("shut"), RecordingHandler()
         with pytest.raises(AgentError, match="shut needs you to log in first") as needed:
             await agent.open(Folder(cwd="/"), desk)
         web, cli = needed.value.logins
@@ -184,15 +184,15 @@ async def test_an_agent_that_needs_a_login_says_so_with_the_ways_and_works_after
 
 
 async def test_an_agent_that_says_itself_what_it_needs_first_is_heard(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("shut", login_needed=True, login_says="There is no key. Set one with `shut key`.")
         with pytest.raises(AgentError) as needed:
-            await (await stage.agent("shut")).open(Folder(cwd="/"), Notebook())
+            await (await stage.agent("shut")).open(Folder(cwd="/"), RecordingHandler())
         assert str(needed.value) == "shut cannot answer yet. There is no key. Set one with `shut key`."
 
 
 async def test_a_login_that_fails_says_why(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("shut", login_needed=True, login_fails=True, logins=[{"id": "web", "name": "Web"}])
         agent = await stage.agent("shut")
         with pytest.raises(AgentError, match="shut refused `authenticate`: The password is wrong"):
@@ -201,20 +201,20 @@ async def test_a_login_that_fails_says_why(home: Path) -> None:
 
 async def test_a_session_that_cannot_be_opened_says_why(home: Path) -> None:
     error = {"code": -32603, "message": "Internal error", "data": {"details": "no model is configured"}}
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("sad", at_new=[{"fail": error}])
         stage.add("mute", answers={"session/new": '{"id": ID, "result": {}}'})
         with pytest.raises(AgentError) as failed:
-            await (await stage.agent("sad")).open(Folder(cwd="/"), Notebook())
+            await (await stage.agent("sad")).open(Folder(cwd="/"), RecordingHandler())
         assert (
             str(failed.value) == "sad refused `session/new`: Internal error (-32603): no model is configured"
         )
         with pytest.raises(AgentError, match="mute opened a session without an id"):
-            await (await stage.agent("mute")).open(Folder(cwd="/"), Notebook())
+            await (await stage.agent("mute")).open(Folder(cwd="/"), RecordingHandler())
 
 
 async def test_an_agent_of_another_version_is_ended_and_says_which(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("next", protocol=2)
         with pytest.raises(AgentError, match=r"next speaks version 2 .* Handrail speaks version 1"):
             await stage.agent("next")

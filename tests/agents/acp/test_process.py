@@ -6,8 +6,9 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.agents.wire import BOUND, Notebook, Stage, acting, prompt, rss
-from tests.keeper.scene import is_alive, until
+from tests.support.agent_host import BOUND, AgentHost, RecordingHandler, agent_host, prompt
+from tests.support.keeper_terminals import until
+from tests.support.processes import is_alive, rss
 
 from handrail.agents.acp.acp_framing import MESSAGE_MAX
 from handrail.agents.acp.agent_errors import AgentError
@@ -20,15 +21,15 @@ from handrail.store.events import AgentEnded
 MIB = 1 << 20
 
 
-async def opened(stage: Stage, desk: Notebook, name: str = "scripted") -> Session:
+async def opened(stage: AgentHost, desk: RecordingHandler, name: str = "scripted") -> Session:
     return await (await stage.agent(name)).open(Folder(cwd="/"), desk)
 
 
 async def test_a_flood_of_a_gigabyte_without_a_newline_ends_the_agent_within_bounded_memory(
     home: Path,
 ) -> None:
-    async with acting(home) as stage:
-        desk, most = Notebook(), 0
+    async with agent_host(home) as stage:
+        desk, most = RecordingHandler(), 0
         session, before = await opened(stage, desk), rss()
         began = time.monotonic()
         async with anyio.create_task_group() as group:
@@ -54,15 +55,15 @@ async def test_a_flood_of_a_gigabyte_without_a_newline_ends_the_agent_within_bou
 
 
 async def test_a_flood_at_the_start_fails_the_start(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("flood", at_start=[{"flood": 1_000_000_000}])
         with pytest.raises(AgentError, match="32 MiB"):
             await stage.agent("flood")
 
 
 async def test_the_largest_message_comes_and_a_larger_one_ends_the_agent(home: Path) -> None:
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         session = await opened(stage, desk)
         await prompt(session, {"huge": MESSAGE_MAX - 1000})
         assert len(desk.texts[0]) == MESSAGE_MAX - 1000
@@ -73,8 +74,8 @@ async def test_the_largest_message_comes_and_a_larger_one_ends_the_agent(home: P
 async def test_a_crash_fails_what_is_under_way_with_its_last_words_and_the_next_start_works(
     home: Path,
 ) -> None:
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         session = await opened(stage, desk)
         with pytest.raises(AgentError, match="scripted ended by itself with exit code 3") as failed:
             await prompt(
@@ -85,14 +86,14 @@ async def test_a_crash_fails_what_is_under_way_with_its_last_words_and_the_next_
         assert (desk.texts, desk.lost_for) == (["half"], ["scripted ended by itself with exit code 3."])
         [ended] = await _ended(stage)
         assert (ended.why, ended.said[-1]) == (desk.lost_for[0], "no memory")
-        again = Notebook()
+        again = RecordingHandler()
         assert (await prompt(await opened(stage, again), {"say": "whole"})).stop == "end_turn"
         assert again.texts == ["whole"]
 
 
 async def test_what_is_asked_of_an_agent_that_is_gone_fails_with_the_reason(home: Path) -> None:
-    async with acting(home) as stage:
-        session = await opened(stage, Notebook())
+    async with agent_host(home) as stage:
+        session = await opened(stage, RecordingHandler())
         with pytest.raises(AgentError, match="was ended by SIGKILL"):
             await prompt(session, {"signal": 9})
         for _ in ("while its tree is ending", "and afterwards"):
@@ -103,7 +104,7 @@ async def test_what_is_asked_of_an_agent_that_is_gone_fails_with_the_reason(home
 
 
 async def test_a_program_that_cannot_run_says_why(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.specs["none"] = AgentSection(name="none", command=("no-such-program",))
         with pytest.raises(
             AgentError, match=r"none could not be started\. There is no program no-such-program"
@@ -112,7 +113,7 @@ async def test_a_program_that_cannot_run_says_why(home: Path) -> None:
 
 
 async def test_a_crash_at_the_start_says_why_with_its_last_words(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("broken", at_start=[{"garbage": "usage: …"}, {"crash": 2, "stderr": ["no key"]}])
         with pytest.raises(AgentError, match="broken ended by itself with exit code 2") as failed:
             await stage.agent("broken")
@@ -122,8 +123,8 @@ async def test_a_crash_at_the_start_says_why_with_its_last_words(home: Path) -> 
 
 async def test_an_orphan_that_holds_the_output_open_holds_nothing_up_and_goes_too(home: Path) -> None:
     child: dict[str, Any] = {"setsid": True, "forks": True, "holds_stdout": True, "ignores_term": True}
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         session = await opened(stage, desk)
         with pytest.raises(AgentError, match="exit code 1"):
             await prompt(session, {"spawn": "x", **child}, {"tell": "x"}, {"crash": 1})
@@ -134,17 +135,17 @@ async def test_an_orphan_that_holds_the_output_open_holds_nothing_up_and_goes_to
 
 
 async def test_an_agent_that_closes_its_output_and_stays_is_ended(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("stays", ignores_eof=True)
-        session = await opened(stage, Notebook(), "stays")
+        session = await opened(stage, RecordingHandler(), "stays")
         with pytest.raises(AgentError, match="stays closed its output"):
             await prompt(session, {"say": "bye"}, {"close_stdout": True}, {"hang": True})
         await until(lambda: not is_alive(session.agent.pid))
 
 
 async def test_much_on_its_standard_error_does_not_block_it(home: Path) -> None:
-    async with acting(home) as stage:
-        session = await opened(stage, Notebook())
+    async with agent_host(home) as stage:
+        session = await opened(stage, RecordingHandler())
         long = "x" * 10_000
         with pytest.raises(AgentError) as failed:
             await prompt(session, {"stderr": f"{{n}} {long}", "times": 1000}, {"crash": 1})
@@ -154,8 +155,8 @@ async def test_much_on_its_standard_error_does_not_block_it(home: Path) -> None:
 
 
 async def test_an_agent_that_does_not_read_is_given_up_before_much_waits_for_it(home: Path) -> None:
-    async with acting(home) as stage:
-        desk, before = Notebook(), rss()
+    async with agent_host(home) as stage:
+        desk, before = RecordingHandler(), rss()
         session = await opened(stage, desk)
         half: list[Any] = [{"type": "text", "text": "x" * (UNREAD_MAX // 2)}]
         async with anyio.create_task_group() as group:
@@ -185,6 +186,6 @@ async def _fails(act: Any, *arguments: Any) -> None:
         await act(*arguments)
 
 
-async def _ended(stage: Stage) -> list[Any]:
+async def _ended(stage: AgentHost) -> list[Any]:
     await until(lambda: not stage.terminals.live and not stage.agents.running)
     return await stage.facts(AgentEnded)

@@ -7,9 +7,10 @@ from typing import Any
 import anyio
 import pytest
 from tests.agents.acp.test_agent import MODES, OPTIONS
-from tests.agents.scripted import Obj
-from tests.agents.wire import BOUND, Notebook, acting, prompt
-from tests.keeper.scene import is_alive, until
+from tests.support.agent_host import BOUND, RecordingHandler, agent_host, prompt
+from tests.support.keeper_terminals import until
+from tests.support.processes import is_alive
+from tests.support.scripted_agent import Obj
 
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import Folder
@@ -23,8 +24,8 @@ from handrail.store.values import Json
 )
 async def test_a_prompt_ends_as_the_agent_says(home: Path, stop: str) -> None:
     usage: Json = {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}
-    async with acting(home) as stage:
-        session = await (await stage.agent()).open(Folder(cwd="/"), Notebook())
+    async with agent_host(home) as stage:
+        session = await (await stage.agent()).open(Folder(cwd="/"), RecordingHandler())
 
         assert await prompt(session, {"stop": stop, "usage": usage, "new": 1}) == PromptResult(stop, usage)
         assert await prompt(session, {"say": "and on"}) == PromptResult("end_turn", None)
@@ -37,8 +38,8 @@ async def test_a_prompt_is_sent_block_by_block(home: Path) -> None:
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
         {"type": "text", "text": '[{"tell_prompt": true}]'},
     ]
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         session = await (await stage.agent()).open(Folder(cwd="/"), desk)
         await session.prompt(blocks)
 
@@ -46,8 +47,8 @@ async def test_a_prompt_is_sent_block_by_block(home: Path) -> None:
 
 
 async def test_a_prompt_that_fails_leaves_the_session_usable(home: Path) -> None:
-    async with acting(home) as stage:
-        session = await (await stage.agent()).open(Folder(cwd="/"), Notebook())
+    async with agent_host(home) as stage:
+        session = await (await stage.agent()).open(Folder(cwd="/"), RecordingHandler())
         with pytest.raises(AgentError, match="refused `session/prompt`: Rate limited") as failed:
             await prompt(session, {"stderr": "429"}, {"fail": {"code": -32603, "message": "Rate limited"}})
         assert (failed.value.code, failed.value.logins) == (-32603, ())
@@ -55,18 +56,18 @@ async def test_a_prompt_that_fails_leaves_the_session_usable(home: Path) -> None
 
 
 async def test_a_login_that_ran_out_in_mid_conversation_is_told_with_the_ways(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("shut", logins=[{"id": "web", "name": "Web"}])
-        session = await (await stage.agent("shut")).open(Folder(cwd="/"), Notebook())
+        session = await (await stage.agent("shut")).open(Folder(cwd="/"), RecordingHandler())
         with pytest.raises(AgentError, match="log in") as failed:
             await prompt(session, {"fail": {"code": -32000, "message": "expired"}})
         assert [login.id for login in failed.value.logins] == ["web"]
 
 
 async def test_modes_and_options_are_set_and_told(home: Path) -> None:
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("rich", modes=MODES, options=OPTIONS)
-        desk = Notebook()
+        desk = RecordingHandler()
         session = await (await stage.agent("rich")).open(Folder(cwd="/"), desk)
         await session.set_mode("code")
         await session.set_option("model", "large")
@@ -83,9 +84,9 @@ async def test_models_that_are_listed_apart_are_an_option_like_any_other(home: P
         "currentModelId": "a",
         "availableModels": [{"modelId": "a", "name": "A"}, {"modelId": "b", "name": "B"}],
     }
-    async with acting(home) as stage:
+    async with agent_host(home) as stage:
         stage.add("old", models=models)
-        desk = Notebook()
+        desk = RecordingHandler()
         session = await (await stage.agent("old")).open(Folder(cwd="/"), desk)
         await session.set_option("_model", "b")
 
@@ -96,8 +97,8 @@ async def test_models_that_are_listed_apart_are_an_option_like_any_other(home: P
 
 
 async def test_a_prompt_cancelled_before_it_is_sent_is_not_sent(home: Path) -> None:
-    async with acting(home) as stage:
-        desk = Notebook()
+    async with agent_host(home) as stage:
+        desk = RecordingHandler()
         session = await (await stage.agent()).open(Folder(cwd="/"), desk)
         with anyio.CancelScope() as scope:
             scope.cancel()
@@ -109,8 +110,8 @@ async def test_a_prompt_cancelled_before_it_is_sent_is_not_sent(home: Path) -> N
 
 
 async def test_a_cancelled_prompt_tells_the_agent_and_waits_for_its_last_words(home: Path) -> None:
-    async with acting(home, grace=BOUND) as stage:
-        agent, desk = await stage.agent(), Notebook()
+    async with agent_host(home, grace=BOUND) as stage:
+        agent, desk = await stage.agent(), RecordingHandler()
         session = await agent.open(Folder(cwd="/"), desk)
         async with anyio.create_task_group() as group:
             steps = [{"on_cancel": [{"sleep": 0.1}, {"say": "bye"}]}, {"say": "go"}, {"hang": True}]
@@ -130,8 +131,8 @@ async def test_an_agent_that_waits_for_its_open_questions_when_cancelled_is_answ
         await withdrawn.wait()
         return {"outcome": {"outcome": "cancelled"}}
 
-    async with acting(home, grace=BOUND) as stage:
-        agent, desk = await stage.agent(), Notebook(answer=answer)
+    async with agent_host(home, grace=BOUND) as stage:
+        agent, desk = await stage.agent(), RecordingHandler(answer=answer)
         session = await agent.open(Folder(cwd="/"), desk)
         async with anyio.create_task_group() as group:
             steps: list[Obj] = [
@@ -153,8 +154,8 @@ async def test_an_agent_that_ignores_its_cancel_is_ended_with_its_whole_tree_wit
 ) -> None:
     grace = 1.0
     child: dict[str, Any] = {"ignores_term": True}
-    async with acting(home, grace=grace) as stage:
-        agent, desk = await stage.agent(), Notebook()
+    async with agent_host(home, grace=grace) as stage:
+        agent, desk = await stage.agent(), RecordingHandler()
         session = await agent.open(Folder(cwd="/"), desk)
         pids, began = [agent.pid], 0.0
         async with anyio.create_task_group() as group:
@@ -180,13 +181,13 @@ async def test_an_agent_that_ignores_its_cancel_is_ended_with_its_whole_tree_wit
         assert desk.lost_for == ["scripted did not stop within 1 s of being told to, so it was ended."]
         [ended] = await stage.facts(AgentEnded)
         assert ended.why == desk.lost_for[0]
-        again = await (await stage.agent()).open(Folder(cwd="/"), Notebook())
+        again = await (await stage.agent()).open(Folder(cwd="/"), RecordingHandler())
         assert (await prompt(again, {"say": "new"})).stop == "end_turn"
 
 
 async def test_an_agent_that_reads_no_more_is_ended_all_the_same(home: Path) -> None:
-    async with acting(home, grace=0.2) as stage:
-        agent, desk = await stage.agent(), Notebook()
+    async with agent_host(home, grace=0.2) as stage:
+        agent, desk = await stage.agent(), RecordingHandler()
         session = await agent.open(Folder(cwd="/"), desk)
         async with anyio.create_task_group() as group:
             group.start_soon(prompt, session, {"stop_reading": True}, {"say": "go"}, {"hang": True})
@@ -198,8 +199,8 @@ async def test_an_agent_that_reads_no_more_is_ended_all_the_same(home: Path) -> 
 
 
 async def test_two_sessions_of_one_agent_do_not_hear_each_other(home: Path) -> None:
-    async with acting(home) as stage:
-        agent, one, two = await stage.agent(), Notebook(), Notebook()
+    async with agent_host(home) as stage:
+        agent, one, two = await stage.agent(), RecordingHandler(), RecordingHandler()
         first = await agent.open(Folder(cwd="/"), one)
         second = await agent.open(Folder(cwd="/"), two)
         async with anyio.create_task_group() as group:

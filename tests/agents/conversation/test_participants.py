@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.actors import ANN
-from tests.agents.conversation_scene import conversing, must_hold, notes, parts, text
-from tests.agents.scripted import Obj
+from tests.support.actors import ANN
+from tests.support.conversation_host import check_invariants, conversation_host, notes, parts, text
+from tests.support.scripted_agent import Obj
 
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.store.events import AgentEnded, AgentStarted, SessionBound
@@ -31,7 +31,7 @@ OPTIONS: list[Obj] = [
 
 
 async def test_an_agent_that_has_the_session_open_is_sent_the_prompt_alone(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         await scene.ask(thread, {"say": "first"})
         answer = await scene.ask(thread, TELL)
@@ -42,7 +42,7 @@ async def test_an_agent_that_has_the_session_open_is_sent_the_prompt_alone(tmp_p
 
 
 async def test_an_agent_whose_program_ended_takes_up_its_own_record(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread(scene.keen())
         await scene.ask(thread, {"say": "first"})
         await scene.stage.agents.end("keen", "for the test")
@@ -53,7 +53,7 @@ async def test_an_agent_whose_program_ended_takes_up_its_own_record(tmp_path: Pa
 
 
 async def test_an_agent_that_can_only_load_its_record_is_not_written_down_twice(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread(scene.keen(capabilities={"loadSession": True}))
         await scene.ask(thread, {"say": "first"})
         await scene.stage.agents.end("keen", "for the test")
@@ -62,7 +62,7 @@ async def test_an_agent_that_can_only_load_its_record_is_not_written_down_twice(
 
 
 async def test_an_agent_that_lost_its_record_is_sent_a_summary_once(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         await scene.ask(thread, {"say": "the first answer"})
         await scene.stage.agents.end("scripted", "for the test")
@@ -77,7 +77,7 @@ async def test_an_agent_that_lost_its_record_is_sent_a_summary_once(tmp_path: Pa
 async def test_another_agent_is_told_what_it_has_not_heard_and_so_is_the_first_when_it_is_back(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         scene.stage.add("other")
         thread = scene.thread()
         await scene.ask(thread, {"say": "said by one"})
@@ -93,12 +93,12 @@ async def test_another_agent_is_told_what_it_has_not_heard_and_so_is_the_first_w
 
 
 async def test_a_conversation_goes_on_after_a_restart_where_the_agent_kept_it(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread(scene.keen())
         await scene.ask(thread, {"say": "first"})
         await scene.say(thread, {"say": "begun "}, HANG)
         await scene.saying(thread, "begun")
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         scene.keen()
         said = await scene.threads.messages(thread)
         assert [message.stop for message in said] == ["end_turn", "end_turn", "end_turn", "interrupted"]
@@ -106,13 +106,13 @@ async def test_a_conversation_goes_on_after_a_restart_where_the_agent_kept_it(tm
         answer = await scene.ask(thread, TELL)
         assert notes(answer) == ["keen resumed its own record."]
         assert "begun" not in text(answer)
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_a_crash_in_mid_turn_fails_the_prompt_with_its_last_words_and_the_next_starts_it_again(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread(scene.keen())
         told: Obj = {"toolCallId": "1", "title": "Think", "status": "in_progress"}
         crash: Obj = {"crash": 3, "stderr": ["something", "went wrong"]}
@@ -125,7 +125,7 @@ async def test_a_crash_in_mid_turn_fails_the_prompt_with_its_last_words_and_the_
         assert parts(answer, "call")[0].data["status"] == "failed"
         end = await scene.ended(prompted.operation or "")
         assert (end.stop, end.error, end.cancelled_by) == ("failed", error.text, None)
-        await must_hold(scene)
+        await check_invariants(scene)
         after = await scene.ask(thread, {"say": "back"})
         assert (after.stop, text(after), notes(after)) == (
             "end_turn",
@@ -136,7 +136,7 @@ async def test_a_crash_in_mid_turn_fails_the_prompt_with_its_last_words_and_the_
 
 
 async def test_an_agent_that_wants_a_login_says_how_and_answers_once_that_is_done(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         login: Obj = {"id": "key", "name": "API key", "description": "From the site"}
         scene.stage.add("shy", login_needed=True, logins=[login])
         thread = scene.thread("shy")
@@ -152,7 +152,7 @@ async def test_an_agent_that_wants_a_login_says_how_and_answers_once_that_is_don
 
 
 async def test_an_agent_that_is_not_there_fails_the_prompt_and_not_the_thread(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread("nobody")
         answer = await scene.ask(thread, {"say": "never"})
         assert [part.text for part in parts(answer, "error")] == ["There is no agent called nobody."]
@@ -160,7 +160,7 @@ async def test_an_agent_that_is_not_there_fails_the_prompt_and_not_the_thread(tm
 
 
 async def test_an_agent_that_refuses_a_prompt_is_told_it_again_with_the_next(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         refused: Obj = {"fail": {"code": -32603, "message": "overloaded"}}
         answer = await scene.ask(thread, refused)
@@ -171,7 +171,7 @@ async def test_an_agent_that_refuses_a_prompt_is_told_it_again_with_the_next(tmp
 
 
 async def test_what_an_agent_says_of_the_conversation_is_its_state(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         commands: list[Obj] = [{"name": "web", "description": "Search", "input": {"hint": "what"}}]
         scene.stage.add("rich", modes=MODES, options=OPTIONS, commands=commands)
         thread = scene.thread("rich")
@@ -195,7 +195,7 @@ async def test_what_an_agent_says_of_the_conversation_is_its_state(tmp_path: Pat
 async def test_modes_and_options_are_chosen_before_the_first_prompt_and_after_a_restart(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread(scene.keen(modes=MODES, options=OPTIONS))
         await scene.prompts.set(thread, "mode", "code")
         await scene.prompts.set(thread, "option", "big", id="model")
@@ -203,7 +203,7 @@ async def test_modes_and_options_are_chosen_before_the_first_prompt_and_after_a_
         assert (state["modes"]["current"], state["options"]["options"][0]["value"]) == ("code", "big")
         assert text(await scene.ask(thread, {"say": "hello"})) == "hello"
         assert [each.how for each in await scene.facts(SessionBound)] == ["new", "known"]
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         scene.keen(modes=MODES, options=OPTIONS)
         await scene.prompts.set(thread, "mode", "code")
         state = (await scene.threads.snapshot(thread)).state
@@ -216,7 +216,7 @@ async def test_modes_and_options_are_chosen_before_the_first_prompt_and_after_a_
 
 
 async def test_a_thread_shows_the_state_of_whoever_spoke_last(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         scene.stage.add("rich", modes=MODES)
         thread = scene.thread("rich")
         await scene.ask(thread, {"usage": {"used": 1, "size": 9}})
@@ -229,7 +229,7 @@ async def test_a_thread_shows_the_state_of_whoever_spoke_last(tmp_path: Path) ->
 
 
 async def test_what_comes_after_the_end_still_belongs_to_the_message(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         late: Obj = {"on_cancel": [{"say": "late "}], "stop": "cancelled"}
         prompted = await scene.say(thread, late, {"say": "begun "}, HANG)
@@ -247,7 +247,7 @@ async def test_what_comes_after_the_end_still_belongs_to_the_message(tmp_path: P
 
 async def test_a_question_between_prompts_is_put_to_the_person_all_the_same(tmp_path: Path) -> None:
     """A helper of the agent's may go on after its prompt ended; its question must not vanish."""
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         await scene.ask(thread, {"say": "done"})
         [session] = {each.session for each in await scene.facts(SessionBound)}
@@ -262,22 +262,22 @@ async def test_a_question_between_prompts_is_put_to_the_person_all_the_same(tmp_
         call = await scene.asked(thread, "agent_work")
         assert call.caller.operation is None
         await scene.decide(call, "allow")
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_a_question_that_is_open_when_the_prompt_ends_is_withdrawn(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         ask: Obj = {"ask": {"toolCall": {"toolCallId": "1", "title": "Go on?"}}, "as": "p", "wait": False}
         prompted = await scene.say(thread, ask, {"read": {"path": "/nowhere"}}, {"say": "done"})
         await scene.asked(thread, "agent_work")
         await scene.decide(await scene.asked(thread, "read_text_file"), "deny")
         assert (await scene.answer(thread, prompted)).stop == "end_turn"
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_unknown_updates_are_shown_raw_and_cost_nothing_else(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         strange: Obj = {"sessionUpdate": "of_no_known_kind", "x": [1, {"y": None}]}
         answer = await scene.ask(
             scene.thread(), {"say": "a"}, {"update": strange}, {"garbage": "not json"}, {"say": "b"}
@@ -287,7 +287,7 @@ async def test_unknown_updates_are_shown_raw_and_cost_nothing_else(tmp_path: Pat
 
 
 async def test_what_an_agent_asks_permission_for_is_shown_with_its_own_words(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         told: Obj = {
             "toolCallId": "1",
@@ -316,7 +316,7 @@ async def test_what_an_agent_says_of_a_call_only_when_it_asks_is_shown_and_joins
     tmp_path: Path,
 ) -> None:
     """So does Qwen Code: it announces a nameless call, asks with all there is to say, and writes through us."""
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread, path = scene.thread(), str(tmp_path / "a.txt")
         diff: Obj = {"type": "diff", "path": path, "oldText": "", "newText": "new\n"}
         told: Obj = {"toolCallId": "1", "title": "Writing to a.txt", "kind": "edit", "content": [diff]}

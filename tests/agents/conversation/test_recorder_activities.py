@@ -6,9 +6,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.agents.conversation_scene import Scene, conversing, must_hold, notes, text
-from tests.agents.scripted import TELLING
+from tests.support.actors import ANN
+from tests.support.conversation_host import ConversationHost, check_invariants, conversation_host, notes, text
+from tests.support.scripted_agent import ACTIVITY_CAPABILITIES
 
 from handrail.errors import Conflict
 from handrail.store.events import ActivityEnded, ActivityStarted
@@ -21,12 +21,12 @@ STEP = {"begin": "a1", "in": "a0", "sort": "step", "title": "Step 1"}
 MODEL = {"begin": "a2", "in": "a1", "sort": "model", "title": "some:model"}
 
 
-def telling(scene: Scene) -> str:
+def telling(scene: ConversationHost) -> str:
     """A thread with an agent that tells what it is busy with."""
-    return scene.thread(scene.stage.add("telling", capabilities=TELLING))
+    return scene.thread(scene.stage.add("telling", capabilities=ACTIVITY_CAPABILITIES))
 
 
-async def activities(scene: Scene, operation: str | None) -> dict[str, ActivityRecord]:
+async def activities(scene: ConversationHost, operation: str | None) -> dict[str, ActivityRecord]:
     assert operation is not None
     await scene.threads.written()
     found = await scene.records.operations.history(operation)
@@ -34,7 +34,7 @@ async def activities(scene: Scene, operation: str | None) -> dict[str, ActivityR
     return {each.id: each for each in found.activities}
 
 
-async def until_open(scene: Scene, operation: str | None, id: str) -> None:
+async def until_open(scene: ConversationHost, operation: str | None, id: str) -> None:
     async def look() -> bool:
         return id in await activities(scene, operation)
 
@@ -42,7 +42,7 @@ async def until_open(scene: Scene, operation: str | None, id: str) -> None:
 
 
 async def test_what_an_agent_tells_becomes_facts_in_its_order_and_a_tree(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         said = await scene.ask(
             thread,
@@ -70,18 +70,18 @@ async def test_what_an_agent_tells_becomes_facts_in_its_order_and_a_tree(tmp_pat
         facts = await scene.facts(ActivityStarted, ActivityEnded)
         assert [each.activity for each in facts] == ["a0", "a1", "a2", "a2", "a3", "a3", "a1", "a0"]
         assert {each.operation for each in facts} == {said.operation}
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_an_agent_that_tells_nothing_leaves_no_trace_of_activities(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         said = await scene.ask(scene.thread(), {"say": "Hello"})
         assert await activities(scene, said.operation) == {}
         assert await scene.facts(ActivityStarted, ActivityEnded) == []
 
 
 async def test_an_activity_that_is_one_of_our_calls_names_it(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         path = str(scene.stage.cwd / "a.txt")
         told = {"toolCallId": "tc1", "title": "Write a.txt", "kind": "edit", "locations": [{"path": path}]}
@@ -100,7 +100,7 @@ async def test_an_activity_that_is_one_of_our_calls_names_it(tmp_path: Path) -> 
 
 
 async def test_a_cancelled_operation_says_what_it_was_busy_with_and_closes_it(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         prompted = await scene.say(
             thread,
@@ -122,11 +122,11 @@ async def test_a_cancelled_operation_says_what_it_was_busy_with_and_closes_it(tm
             "a2": "done",
         }
         assert found["a3"].detail == "", "what ended with its operation is over; nothing is said of it twice"
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_what_an_agent_leaves_open_is_over_when_its_operation_is(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         said = await scene.ask(telling(scene), ROOT, STEP, {"say": "Bye"})
         found = await activities(scene, said.operation)
         assert {each.how for each in found.values()} == {"interrupted"}
@@ -134,7 +134,7 @@ async def test_what_an_agent_leaves_open_is_over_when_its_operation_is(tmp_path:
 
 
 async def test_one_activity_is_cancelled_and_the_operation_goes_on(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         prompted = await scene.say(
             thread,
@@ -151,11 +151,11 @@ async def test_one_activity_is_cancelled_and_the_operation_goes_on(tmp_path: Pat
         assert (found["a3"].how, found["a3"].by) == ("cancelled", str(ANN))
         with pytest.raises(Conflict):
             await scene.prompts.cancel_activity(prompted.operation or "", "a3", by=ANN)
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_who_cancelled_something_is_said_of_what_was_part_of_it_too(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         prompted = await scene.say(
             thread,
@@ -171,7 +171,7 @@ async def test_who_cancelled_something_is_said_of_what_was_part_of_it_too(tmp_pa
 
 
 async def test_to_cancel_the_root_is_to_cancel_the_operation(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         prompted = await scene.say(thread, ROOT, STEP, {"hang": True})
         await until_open(scene, prompted.operation, "a1")
@@ -181,7 +181,7 @@ async def test_to_cancel_the_root_is_to_cancel_the_operation(tmp_path: Path) -> 
 
 
 async def test_what_cannot_be_cancelled_is_refused_with_the_reason(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         quiet = scene.thread()  # an agent that tells, but does not say that it can be asked
         prompted = await scene.say(quiet, STEP, {"hang": True})
         await until_open(scene, prompted.operation, "a1")
@@ -197,7 +197,7 @@ async def test_what_cannot_be_cancelled_is_refused_with_the_reason(tmp_path: Pat
 
 
 async def test_what_makes_no_sense_is_not_taken_down(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         said = await scene.ask(
             thread,
@@ -224,16 +224,16 @@ async def test_what_makes_no_sense_is_not_taken_down(tmp_path: Path) -> None:
 
 
 async def test_an_agent_that_tells_without_end_is_heard_up_to_a_bound(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         said = await scene.ask(thread, {"begin": "a{n}", "times": 20_100}, {"say": "done"})
         assert text(said) == "done"
         assert len(await activities(scene, said.operation)) == 20_000
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_nothing_of_activities_is_left_of_a_deleted_thread(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = telling(scene)
         prompted = await scene.say(
             thread,
@@ -268,7 +268,7 @@ def payloads(home: Path) -> list[str]:
 
 
 async def test_only_our_own_agent_speaks_in_our_name(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         other = await scene.ask(scene.thread(), {"note": "Approved."}, {"say": " Done."})
         assert (notes(other), text(other)) == ([], "Approved. Done.")
         own = await scene.ask(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.agents.conversation_scene import calls, conversing, must_hold, notes, parts, text
-from tests.agents.scripted import Obj, script
+from tests.support.actors import ANN
+from tests.support.conversation_host import calls, check_invariants, conversation_host, notes, parts, text
+from tests.support.scripted_agent import Obj, script
 
 from handrail.agents.conversation.send_prompt import Piece
 from handrail.agents.conversation.thread_prompts import Prompted
@@ -29,7 +29,7 @@ HANG: Obj = {"hang": True}
 
 
 async def test_a_prompt_is_answered_by_a_message_that_grows_until_the_agent_stops(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         prompted = await scene.say(
             thread, {"think": "Hm. "}, {"say": "word {n} ", "times": 3}, {"stop": "max_tokens"}
@@ -43,17 +43,17 @@ async def test_a_prompt_is_answered_by_a_message_that_grows_until_the_agent_stop
         assert (said.id, said.role, said.operation) == (prompted.message, "user", prompted.operation)
         assert (await scene.ended(prompted.operation or "")).stop == "max_tokens"
         assert scene.prompts.running(thread) is scene.prompts.calling(thread) is None
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_ten_thousand_updates_are_one_text_in_their_order(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         answer = await scene.ask(scene.thread(), {"say": "{n} ", "times": 10_000})
         assert text(answer).split() == [str(n) for n in range(10_000)]
 
 
 async def test_a_second_prompt_replaces_the_first_which_has_unwound_before_it_begins(tmp_path: Path) -> None:
-    async with conversing(tmp_path, grace=20.0) as scene:
+    async with conversation_host(tmp_path, grace=20.0) as scene:
         thread = scene.thread()
         slow: Obj = {"on_cancel": [{"sleep": 0.3}, {"say": "last words"}], "stop": "cancelled"}
         first = await scene.say(thread, slow, {"say": "begun "}, HANG)
@@ -73,13 +73,13 @@ async def test_a_second_prompt_replaces_the_first_which_has_unwound_before_it_be
         ended = next(each for each in facts if isinstance(each, MessageEnded) and each.message == old.id)
         assert facts.index(ended) < facts.index(opened), "what was said first had ended before the next began"
         assert [m.role for m in await scene.threads.messages(thread)] == ["user", "assistant"] * 2
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_queued_prompts_are_sent_one_after_the_other_when_the_work_before_has_ended(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         first = await scene.say(thread, {"read": {"path": "/nowhere"}}, {"say": "one"})
         queued = [await scene.say(thread, {"say": word}, queue=True) for word in ("two", "three")]
@@ -92,16 +92,16 @@ async def test_queued_prompts_are_sent_one_after_the_other_when_the_work_before_
         assert [text(m) for m in said if m.role == "assistant"] == ["one", "two", "three"]
         assert [m.role for m in said] == ["user", "assistant"] * 3, "each stands before its answer"
         assert [m.id for m in said[2::2]] == [each.message for each in queued]
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_a_queued_prompt_with_nothing_before_it_is_sent_at_once(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         assert text(await scene.ask(scene.thread(), {"say": "at once"}, queue=True)) == "at once"
 
 
 async def test_a_queued_prompt_can_be_taken_back_or_sent_before_its_turn(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         first = await scene.say(thread, {"say": "begun "}, HANG)
         await scene.saying(thread, "begun")
@@ -122,7 +122,7 @@ async def test_a_queued_prompt_can_be_taken_back_or_sent_before_its_turn(tmp_pat
 
 
 async def test_after_a_cancel_queued_prompts_wait_for_a_word_of_the_person(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         first = await scene.say(thread, {"say": "begun "}, HANG)
         await scene.saying(thread, "begun")
@@ -133,12 +133,12 @@ async def test_after_a_cancel_queued_prompts_wait_for_a_word_of_the_person(tmp_p
         assert [m.id for m in scene.threads.queued(thread)] == [each.message for each in queued]
         await scene.prompts.send_now(thread, queued[0].message, by=ANN)
         await scene.until_said(thread, "two")
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_twenty_prompts_in_a_burst_neither_interleave_nor_leave_anything_behind(tmp_path: Path) -> None:
     """Real agents know one prompt at a time; none of these may meet another."""
-    async with conversing(tmp_path, grace=20.0) as scene:
+    async with conversation_host(tmp_path, grace=20.0) as scene:
         thread = scene.thread()
         await scene.ask(thread, {"say": "warm"})
         prompted: dict[int, Prompted] = {}
@@ -163,7 +163,7 @@ async def test_twenty_prompts_in_a_burst_neither_interleave_nor_leave_anything_b
             assert answer.stop == "cancelled"
         assert len(await scene.facts(AgentStarted)) == 1, "one program did it all"
         assert len(await scene.facts(OperationOpened)) == len(await scene.facts(OperationEnded)) == 21
-        await must_hold(scene)
+        await check_invariants(scene)
         assert (await scene.ask(thread, {"say": "still here"})).stop == "end_turn"
 
 
@@ -174,18 +174,18 @@ def _number(words: str) -> int:
 async def test_prompts_that_come_one_upon_the_other_end_in_the_order_in_which_they_came(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         prompted = [await scene.say(thread, {"say": f"{n}"}, HANG) for n in range(10)]
         last = await scene.say(thread, {"say": "last"})
         assert text(await scene.answer(thread, last)) == "last"
         ends = [each.operation for each in await scene.facts(OperationEnded)]
         assert ends == [each.operation for each in (*prompted, last)]
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_threads_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         busy, free = scene.thread(), scene.thread()
         await scene.say(busy, {"say": "begun "}, HANG)
         await scene.saying(busy, "begun")
@@ -195,7 +195,7 @@ async def test_threads_do_not_wait_for_each_other(tmp_path: Path) -> None:
 
 
 async def test_a_cancel_settles_every_call_and_withdraws_every_question(tmp_path: Path) -> None:
-    async with conversing(tmp_path, grace=20.0) as scene:
+    async with conversation_host(tmp_path, grace=20.0) as scene:
         thread = scene.thread()
         command = {"command": "sleep", "args": ["600"]}
         steps: list[Obj] = [
@@ -229,13 +229,13 @@ async def test_a_cancel_settles_every_call_and_withdraws_every_question(tmp_path
         await scene.until_calls(thread, lambda data: data["status"] == "cancelled")
         assert text(await scene.ask(thread, {"say": "and on"})) == "and on", "the same program goes on"
         assert len(await scene.facts(AgentStarted)) == 1
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_an_agent_that_ignores_a_cancel_is_ended_and_started_again_by_the_next_prompt(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path, grace=0.5) as scene:
+    async with conversation_host(tmp_path, grace=0.5) as scene:
         thread = scene.thread(scene.keen())
         await scene.ask(thread, {"say": "before"})
         spawn: Obj = {"spawn": "x", "setsid": True, "ignores_term": True}
@@ -252,11 +252,11 @@ async def test_an_agent_that_ignores_a_cancel_is_ended_and_started_again_by_the_
         after = await scene.ask(thread, {"say": "back"})
         assert (text(after), notes(after)) == ("back", ["keen resumed its own record."])
         assert len(await scene.facts(AgentStarted)) == 2
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_a_prompt_can_be_cancelled_while_its_agent_starts_or_opens_the_session(tmp_path: Path) -> None:
-    async with conversing(tmp_path, grace=20.0) as scene:
+    async with conversation_host(tmp_path, grace=20.0) as scene:
         scene.stage.add("dumb", at_start=[HANG])
         scene.stage.add("slow", at_new=[{"sleep": 600}])
         for agent in ("dumb", "slow"):
@@ -269,13 +269,13 @@ async def test_a_prompt_can_be_cancelled_while_its_agent_starts_or_opens_the_ses
             assert (await scene.answer(thread, prompted)).stop == "cancelled"
             assert anyio.current_time() - began < 10.0, "nobody waits for an agent that has not begun"
             assert text(await scene.ask(thread, {"say": "here"}, agent="scripted")) == "here"
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_what_an_agent_did_for_other_threads_fails_with_the_reason_when_its_program_is_ended(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path, grace=0.5) as scene:
+    async with conversation_host(tmp_path, grace=0.5) as scene:
         stubborn, other = scene.thread(), scene.thread()
         hung = await scene.say(other, {"say": "begun "}, HANG)
         prompted = await scene.say(stubborn, {"ignore_cancel": True}, {"say": "begun "}, HANG)
@@ -292,7 +292,7 @@ async def test_what_an_agent_did_for_other_threads_fails_with_the_reason_when_it
 async def test_a_call_that_was_handed_back_outlives_its_prompt_and_is_shown_where_it_was_made(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         prompted = await scene.say(thread, {"say": "begun "}, {"read": {"path": "/nowhere"}})
         await scene.saying(thread, "begun")
@@ -309,7 +309,7 @@ async def test_a_call_that_was_handed_back_outlives_its_prompt_and_is_shown_wher
 
 
 async def test_a_late_call_for_a_cancelled_prompt_is_not_run(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         late: Obj = {
             "on_cancel": [{"write": {"path": str(scene.stage.cwd / "late"), "content": ""}, "as": "w"}]
@@ -325,11 +325,11 @@ async def test_a_late_call_for_a_cancelled_prompt_is_not_run(tmp_path: Path) -> 
         assert reply.outcome is not None
         assert (reply.outcome.ending, "nothing was run" in reply.outcome.message) == ("cancelled", True)
         assert not (scene.stage.cwd / "late").exists()
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_calls_over_mcp_are_shown_with_what_the_agent_says_of_them(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         told: Obj = {"toolCallId": "1", "title": "mcp__handrail__patient", "rawInput": {"word": "x"}}
         prompted = await scene.say(thread, {"tool_call": told}, {"say": "begun "}, HANG)
@@ -351,7 +351,7 @@ async def test_calls_over_mcp_are_shown_with_what_the_agent_says_of_them(tmp_pat
 async def test_a_thread_without_a_title_is_named_after_its_first_prompt_and_then_by_its_agent(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread(title="")
         await scene.answer(thread, await scene.tell(thread, f"\n  {'very ' * 20}long\nand more"))
         assert await scene.title(thread) == ("very " * 11 + "very…")
@@ -365,7 +365,7 @@ async def test_a_thread_without_a_title_is_named_after_its_first_prompt_and_then
 
 
 async def test_a_prompt_on_a_thread_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         with pytest.raises(LookupError, match="no thread h404"):
             await scene.say("h404", {"say": ""})
         assert scene.prompts.running("h404") is None
@@ -374,7 +374,7 @@ async def test_a_prompt_on_a_thread_that_is_not_there_is_refused(tmp_path: Path)
 async def test_a_forgotten_thread_has_nothing_running_and_its_agent_deletes_its_record(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread(scene.keen())
         await scene.ask(thread, {"say": "hello"})
         assert len(scene.kept_by_keen()) == 1
@@ -384,7 +384,7 @@ async def test_a_forgotten_thread_has_nothing_running_and_its_agent_deletes_its_
         await scene.prompts.forget(thread, by=ANN)
         await scene.threads.delete(thread, ANN)
         assert scene.kept_by_keen() == []
-        await must_hold(scene)
+        await check_invariants(scene)
         with pytest.raises(LookupError):
             await scene.say(thread, {"say": ""})
 
@@ -392,12 +392,12 @@ async def test_a_forgotten_thread_has_nothing_running_and_its_agent_deletes_its_
 async def test_prompts_that_were_queued_when_the_daemon_ended_wait_for_a_word_of_the_person(
     tmp_path: Path,
 ) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         prompted = await scene.say(thread, {"say": "begun "}, HANG)
         await scene.saying(thread, "begun")
         queued = [await scene.say(thread, {"say": word}, queue=True) for word in ("one", "two", "three")]
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         broken = (await scene.threads.messages(thread))[1]
         assert (text(broken), broken.stop, broken.operation) == ("begun ", "interrupted", prompted.operation)
         assert (await scene.ended(prompted.operation or "")).stop == "interrupted"
@@ -407,11 +407,11 @@ async def test_prompts_that_were_queued_when_the_daemon_ended_wait_for_a_word_of
         assert text(await scene.answer(thread, sent)) == "one"
         await scene.until_said(thread, "three")
         assert not scene.threads.queued(thread)
-        await must_hold(scene)
+        await check_invariants(scene)
 
 
 async def test_pictures_and_files_go_with_a_prompt_where_the_agent_takes_them(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         scene.stage.add("blind", capabilities={})
         sha = scene.images.put(b"\x89PNG")
         file = {"uri": "file:///w/a.py", "name": "a.py"}
@@ -435,7 +435,7 @@ async def test_pictures_and_files_go_with_a_prompt_where_the_agent_takes_them(tm
 
 
 async def test_a_picture_that_an_agent_shows_is_kept_by_its_hash(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         answer = await scene.ask(scene.thread(), {"image": "iVBORw==", "mime": "image/png"}, {"say": "there"})
         [shown] = parts(answer, "image")
 
@@ -446,7 +446,7 @@ async def test_a_picture_that_an_agent_shows_is_kept_by_its_hash(tmp_path: Path)
 
 
 async def test_messages_are_opened_once_for_each_prompt_and_each_answer(tmp_path: Path) -> None:
-    async with conversing(tmp_path) as scene:
+    async with conversation_host(tmp_path) as scene:
         thread = scene.thread()
         for n in range(3):
             await scene.ask(thread, {"say": str(n)})

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.actors import ANN
+from tests.support.actors import ANN
 
 from handrail.agents.conversation.thread_prompts import Turn, TurnQueue
 from handrail.gate.operation import Operation

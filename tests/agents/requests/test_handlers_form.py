@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.actors import ANN
-from tests.agents.grip import Grip, grip
+from tests.support.acp_requests import RequestingAgent, requesting_agent
+from tests.support.actors import ANN
 
 from handrail.agents.requests.handlers import form_answer
 from handrail.agents.requests.request_context import BAD_PARAMS
@@ -35,12 +35,12 @@ def filled(**values: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def here(home: Path, caller: Caller) -> AsyncGenerator[Grip]:
-    async with grip(home, caller, agrees=False) as found:
+async def here(home: Path, caller: Caller) -> AsyncGenerator[RequestingAgent]:
+    async with requesting_agent(home, caller, agrees=False) as found:
         yield found
 
 
-async def test_the_agent_gets_what_the_person_filled_in(here: Grip) -> None:
+async def test_the_agent_gets_what_the_person_filled_in(here: RequestingAgent) -> None:
     values = {"name": "Ann", "count": 3, "colours": ["red"]}
     told = await here.both("elicitation/create", filled(**values), **FORM)
     assert told == {"action": "accept", "content": values}
@@ -49,7 +49,7 @@ async def test_the_agent_gets_what_the_person_filled_in(here: Grip) -> None:
     assert here.asked == [("9", call.call)]
 
 
-async def test_the_person_sees_the_form_as_the_agent_sent_it(here: Grip) -> None:
+async def test_the_person_sees_the_form_as_the_agent_sent_it(here: RequestingAgent) -> None:
     seen: list[object] = []
 
     async def looks() -> None:
@@ -61,7 +61,9 @@ async def test_the_person_sees_the_form_as_the_agent_sent_it(here: Grip) -> None
     assert seen == [FormPreview(message="Which one?", schema=SCHEMA)]
 
 
-async def test_values_that_do_not_fit_are_sent_back_to_the_person_and_not_to_the_agent(here: Grip) -> None:
+async def test_values_that_do_not_fit_are_sent_back_to_the_person_and_not_to_the_agent(
+    here: RequestingAgent,
+) -> None:
     problems: list[str] = []
 
     async def fills_in() -> None:
@@ -82,11 +84,11 @@ async def test_values_that_do_not_fit_are_sent_back_to_the_person_and_not_to_the
     ]
 
 
-async def test_a_person_who_will_not_answer_declines(here: Grip) -> None:
+async def test_a_person_who_will_not_answer_declines(here: RequestingAgent) -> None:
     assert await here.both("elicitation/create", {"kind": "deny"}, **FORM) == {"action": "decline"}
 
 
-async def test_a_cancelled_question_is_cancelled(here: Grip) -> None:
+async def test_a_cancelled_question_is_cancelled(here: RequestingAgent) -> None:
     async def cancels() -> None:
         person_actions.cancel(here.gate, here.gate.open[(await here.question()).call], ANN)
 
@@ -101,7 +103,7 @@ def test_whatever_nobody_answered_is_cancelled(ending: Any) -> None:
     assert form_answer(None) == {"action": "cancel"}
 
 
-async def test_a_form_without_fields_asks_for_a_yes(here: Grip) -> None:
+async def test_a_form_without_fields_asks_for_a_yes(here: RequestingAgent) -> None:
     bare = {"message": "Go on?", "requestedSchema": {"type": "object"}}
     told = await here.both("elicitation/create", {"kind": "allow"}, **bare)
     assert told == {"action": "accept", "content": {}}
@@ -116,7 +118,9 @@ async def test_a_form_without_fields_asks_for_a_yes(here: Grip) -> None:
         ({"message": "?", "requestedSchema": {"properties": []}}, "needs a `requestedSchema`"),
     ],
 )
-async def test_what_cannot_be_asked_is_a_clear_error(here: Grip, odd: dict[str, Any], said: str) -> None:
+async def test_what_cannot_be_asked_is_a_clear_error(
+    here: RequestingAgent, odd: dict[str, Any], said: str
+) -> None:
     error = await here.fails("elicitation/create", **odd)
     assert error.code == BAD_PARAMS
     assert said in str(error)

@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.agents.grip import Grip, grip
+from tests.support.acp_requests import RequestingAgent, requesting_agent
+from tests.support.actors import ANN
 
 from handrail.agents.requests.handlers import permission_answer, permission_input
 from handrail.gate import person_actions
@@ -48,8 +48,8 @@ CANCELLED: Json = {"outcome": {"outcome": "cancelled"}}
 
 
 @pytest.fixture
-async def here(home: Path, caller: Caller) -> AsyncGenerator[Grip]:
-    async with grip(home, caller, default="ask", agrees=False) as found:
+async def here(home: Path, caller: Caller) -> AsyncGenerator[RequestingAgent]:
+    async with requesting_agent(home, caller, default="ask", agrees=False) as found:
         yield found
 
 
@@ -136,20 +136,20 @@ def test_what_is_too_large_to_be_kept_is_not_taken_for_a_command() -> None:
     assert len(found["input"]) < 300_000
 
 
-async def test_a_person_who_allows_it_answers_once_and_never_always(here: Grip) -> None:
+async def test_a_person_who_allows_it_answers_once_and_never_always(here: RequestingAgent) -> None:
     assert await here.both("session/request_permission", {"kind": "allow"}, **RUN) == selected("y")
     [call] = await here.opened()
     assert (call.tool, call.title, call.assurance) == ("agent_work", "make test", "advisory")
     assert here.asked == [("1", call.call)]
 
 
-async def test_a_person_who_denies_it_answers_with_a_reason(here: Grip) -> None:
+async def test_a_person_who_denies_it_answers_with_a_reason(here: RequestingAgent) -> None:
     denial = {"kind": "deny", "reason": "not now"}
     told = await here.both("session/request_permission", denial, **RUN)
     assert told == {**selected("n"), "_meta": {"handrail": {"reason": "not now", "by": "ann"}}}
 
 
-async def test_the_person_sees_what_the_agent_says_it_will_do(here: Grip) -> None:
+async def test_the_person_sees_what_the_agent_says_it_will_do(here: RequestingAgent) -> None:
     seen: list[Any] = []
 
     async def looks() -> None:
@@ -171,7 +171,7 @@ async def test_the_person_sees_what_the_agent_says_it_will_do(here: Grip) -> Non
     assert [(claim.action, claim.resource) for claim in change.claims] == [("write", path)]
 
 
-async def test_a_rule_about_our_commands_answers_for_the_agents_own(here: Grip) -> None:
+async def test_a_rule_about_our_commands_answers_for_the_agents_own(here: RequestingAgent) -> None:
     rules, folder = here.gate.rules, str(here.root)
     rules.add(rules.make(tool="execute_command", command="make test", workspace=folder), ANN)
     rules.add(rules.make(effect="deny", command="git push", workspace=folder), ANN)
@@ -182,7 +182,7 @@ async def test_a_rule_about_our_commands_answers_for_the_agents_own(here: Grip) 
     assert here.seen == set(), "nobody was asked"
 
 
-async def test_always_becomes_a_rule_of_ours_and_the_agent_is_told_once(here: Grip) -> None:
+async def test_always_becomes_a_rule_of_ours_and_the_agent_is_told_once(here: RequestingAgent) -> None:
     rule = here.gate.rules.make(tool="execute_command", command="make test", workspace=str(here.root))
     told = await here.both("session/request_permission", {"rules": (rule,)}, **RUN)
     assert told == selected("y")
@@ -193,19 +193,19 @@ async def test_always_becomes_a_rule_of_ours_and_the_agent_is_told_once(here: Gr
 
 
 async def test_an_id_alone_is_a_question_that_no_rule_can_allow(home: Path, caller: Caller) -> None:
-    async with grip(home, caller, agrees=False) as here:
+    async with requesting_agent(home, caller, agrees=False) as here:
         bare = {"toolCall": {"toolCallId": "7"}, "options": OPTIONS}
         assert await here.both("session/request_permission", {"kind": "allow"}, **bare) == selected("y")
         assert here.asked[0][0] == "7"
 
 
-async def test_an_id_that_was_spoken_of_before_is_judged_by_that(here: Grip) -> None:
+async def test_an_id_that_was_spoken_of_before_is_judged_by_that(here: RequestingAgent) -> None:
     here.told["7"] = {"kind": "read", "locations": [{"path": str(here.root / "a")}]}
     bare = {"toolCall": {"toolCallId": "7"}, "options": OPTIONS}
     assert await here.ask("session/request_permission", **bare) == selected("y"), "reading here needs nobody"
 
 
-async def test_what_is_asked_cannot_be_edited(here: Grip) -> None:
+async def test_what_is_asked_cannot_be_edited(here: RequestingAgent) -> None:
     refused: list[str] = []
 
     async def edits() -> None:
@@ -220,7 +220,7 @@ async def test_what_is_asked_cannot_be_edited(here: Grip) -> None:
     assert refused == [NO_EDITS]
 
 
-async def test_a_cancelled_operation_answers_its_questions_as_cancelled(here: Grip) -> None:
+async def test_a_cancelled_operation_answers_its_questions_as_cancelled(here: RequestingAgent) -> None:
     answered: list[Any] = []
     async with here.gate.operation(here.caller) as operation:
         during = here.another(operation=operation.id)
@@ -235,7 +235,7 @@ async def test_a_cancelled_operation_answers_its_questions_as_cancelled(here: Gr
     assert [each["outcome"] for each in answered] == [{"outcome": "cancelled"}] * 2
 
 
-async def test_a_person_who_cancels_the_question_answers_it_as_cancelled(here: Grip) -> None:
+async def test_a_person_who_cancels_the_question_answers_it_as_cancelled(here: RequestingAgent) -> None:
     async def cancels() -> None:
         assert person_actions.cancel(here.gate, here.gate.open[(await here.question()).call], ANN)
 
@@ -243,7 +243,7 @@ async def test_a_person_who_cancels_the_question_answers_it_as_cancelled(here: G
     assert told["outcome"] == {"outcome": "cancelled"}
 
 
-async def test_an_agent_that_takes_its_question_back_leaves_none_in_the_inbox(here: Grip) -> None:
+async def test_an_agent_that_takes_its_question_back_leaves_none_in_the_inbox(here: RequestingAgent) -> None:
     approval = await here.given_up("session/request_permission", **RUN)
     assert not approval.open
     assert here.gate.open == {}

@@ -9,10 +9,10 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.agents.grip import Grip, grip
-from tests.agents.scripted import Obj, command
-from tests.agents.wire import BOUND, ENVIRONMENT, Notebook, prompt
+from tests.support.acp_requests import RequestingAgent, requesting_agent
+from tests.support.actors import ANN
+from tests.support.agent_host import BOUND, ENVIRONMENT, RecordingHandler, prompt
+from tests.support.scripted_agent import Obj, command
 
 from handrail.agents.acp.capabilities import Folder
 from handrail.agents.acp.session import Session
@@ -27,10 +27,10 @@ pytestmark = pytest.mark.anyio
 
 
 @dataclass
-class Desk(Notebook):
+class Desk(RecordingHandler):
     """Takes down what the agent says, and has what it asks for done."""
 
-    grip: Grip | None = None
+    grip: RequestingAgent | None = None
 
     async def serve(self, method: str, params: Json) -> Json | None:
         assert self.grip is not None
@@ -41,7 +41,7 @@ class Desk(Notebook):
 class Piped:
     """An agent with a session."""
 
-    grip: Grip
+    grip: RequestingAgent
     session: Session
     desk: Desk
 
@@ -65,7 +65,7 @@ class Piped:
 @asynccontextmanager
 async def piped(home: Path, caller: Caller, **how: Any) -> AsyncGenerator[Piped]:
     spec = AgentSection(name="scripted", command=command(strict=True))
-    async with grip(home, caller, **how) as here, anyio.create_task_group() as group:
+    async with requesting_agent(home, caller, **how) as here, anyio.create_task_group() as group:
         agents = Agents(
             here.office.terminals,
             {"scripted": spec}.get,

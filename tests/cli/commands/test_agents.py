@@ -1,7 +1,7 @@
 """`handrail agents`."""
 
 import pytest
-from tests.cli.scene import Home
+from tests.support.cli_home import Home
 
 pytestmark = pytest.mark.e2e
 

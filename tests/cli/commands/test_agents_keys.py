@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.scene import Home
-from tests.cli.screen import Screen
-from tests.memory_ring import Memory, memory_ring
+from tests.support.cli_home import Home, Screen
+from tests.support.fake_keyring import MemoryKeyring, memory_keyring
 
 from handrail.cli.command_line import run
 from handrail.config import PROVIDER_VARIABLES
@@ -18,11 +17,11 @@ KEY = "sk-of-somebody-0123456789"
 
 
 @pytest.fixture
-def ring(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+def ring(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryKeyring]:
     """A keyring, and an environment in which nothing else has a key."""
     for name in PROVIDER_VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    with memory_ring() as made:
+    with memory_keyring() as made:
         yield made
 
 
@@ -36,7 +35,7 @@ def found(capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
 
 
 def test_a_key_that_is_piped_in_is_kept_listed_without_its_value_and_removed(
-    ring: Memory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pipe(f"{KEY}\n", monkeypatch)
     assert run(["keys", "set", "anthropic"]) == 0
@@ -56,7 +55,7 @@ def test_a_key_that_is_piped_in_is_kept_listed_without_its_value_and_removed(
 
 
 def test_every_place_where_a_key_is_found_is_named_in_the_order_in_which_it_counts(
-    ring: Memory, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ring: MemoryKeyring, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ring.kept["handrail", "OPENAI_API_KEY"] = KEY
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -73,7 +72,7 @@ def test_every_place_where_a_key_is_found_is_named_in_the_order_in_which_it_coun
 
 @pytest.mark.parametrize("text", ["", "  \n", "two words", "two\nlines", "\x1b[31m", "k" * 5000])
 def test_what_is_no_key_is_not_kept(
-    text: str, ring: Memory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str, ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pipe(text, monkeypatch)
     assert run(["keys", "set", "openai"]) == 1

@@ -4,8 +4,7 @@ import json
 import subprocess
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import BOUND, Home, Json
+from tests.support.cli_home import BOUND, Agent, Home, Json
 
 pytestmark = pytest.mark.e2e
 

@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import BOUND, Home, Json
+from tests.support.cli_home import BOUND, Agent, Home, Json
 
 pytestmark = pytest.mark.e2e
 

@@ -4,10 +4,9 @@ import json
 import re
 
 import pytest
-from tests.cli.scene import Home
-from tests.cli.screen import Screen
-from tests.model.script import Turn, script
-from tests.model.server import model_server
+from tests.support.cli_home import Home, Screen
+from tests.support.model_server.script import Turn, script
+from tests.support.model_server.server import model_server
 
 pytestmark = pytest.mark.e2e
 

@@ -6,7 +6,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tests.cli.scene import BOUND, Home, Json
+from tests.support.cli_home import BOUND, Home, Json
 
 pytestmark = pytest.mark.e2e
 

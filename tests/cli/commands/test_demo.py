@@ -4,7 +4,7 @@ import signal
 import subprocess
 
 import pytest
-from tests.cli.scene import BOUND, Home
+from tests.support.cli_home import BOUND, Home
 
 pytestmark = pytest.mark.e2e
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import BOUND, Home
+from tests.support.cli_home import BOUND, Agent, Home
 
 pytestmark = pytest.mark.e2e
 

@@ -5,7 +5,7 @@ import subprocess
 import time
 from contextlib import ExitStack
 
-from tests.cli.scene import BOUND
+from tests.support.cli_home import BOUND
 
 from handrail.cli.commands.lifecycle import ProcessExit
 

@@ -4,8 +4,7 @@ import re
 import shlex
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import Home, Json
+from tests.support.cli_home import Agent, Home, Json
 
 pytestmark = pytest.mark.e2e
 

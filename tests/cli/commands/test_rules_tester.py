@@ -1,7 +1,7 @@
 """What would be decided, by which rule, and why; without any effect."""
 
 import pytest
-from tests.cli.scene import Home
+from tests.support.cli_home import Home
 
 pytestmark = pytest.mark.e2e
 

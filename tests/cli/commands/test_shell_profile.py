@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.scene import BOUND, Home, Json, within
-from tests.door.sitting import Sitting
+from tests.support.cli_home import BOUND, Home, Json, wait_for
+from tests.support.pty_session import PtySession
 
 pytestmark = pytest.mark.e2e
 
@@ -31,10 +31,10 @@ while True:
 """
 
 
-def sit(home: Home, *arguments: str, size: tuple[int, int] = (100, 30), **more: str) -> Sitting:
+def sit(home: Home, *arguments: str, size: tuple[int, int] = (100, 30), **more: str) -> PtySession:
     (home.workspace / ".bashrc").write_text("PS1='ready> '")
     env = {**home.env, "SHELL": "/bin/bash", "TERM": "xterm-256color", "HOME": str(home.workspace), **more}
-    return Sitting(home.argv("shell", *arguments), env, home.workspace, size)
+    return PtySession(home.argv("shell", *arguments), env, home.workspace, size)
 
 
 def terminals(home: Home) -> list[Json]:
@@ -159,7 +159,7 @@ def test_a_kept_one_goes_on_without_its_window(handrail: Home) -> None:
         assert person.ends() == -signal.SIGTERM
         assert b"goes on." in person.seen
     handrail.ok("terminal", "send", name, "nobody")
-    within(lambda: "heard nobody" in handrail.ok("terminal", "read", name).out or None, "what it printed")
+    wait_for(lambda: "heard nobody" in handrail.ok("terminal", "read", name).out or None, "what it printed")
     assert "Stopped sh" in handrail.ok("terminal", "close", name).out
 
 
@@ -237,7 +237,7 @@ CORPUS = {
 def test_every_byte_is_shown_as_script_shows_it(handrail: Home, name: str) -> None:
     (handrail.workspace / "data.bin").write_bytes(bytes((i * i * 7 + i // 256) % 256 for i in range(1 << 20)))
     command, env = CORPUS[name], {**handrail.env, "SHELL": "/bin/sh"}
-    with Sitting(["script", "-qec", command, "/dev/null"], env, handrail.workspace) as theirs:
+    with PtySession(["script", "-qec", command, "/dev/null"], env, handrail.workspace) as theirs:
         expected = theirs.rest()
     with sit(handrail, "--", "sh", "-c", command, SHELL="/bin/sh") as ours:
         shown = ours.rest()
@@ -275,7 +275,7 @@ def test_the_output_may_go_to_a_pipe_while_a_person_types(handrail: Home, tmp_pa
     with (tmp_path / "out").open("wb") as file:
         env = {**handrail.env, "SHELL": "/bin/sh"}
         argv = handrail.argv("shell", "--", "sh", "-c", "read -r line; echo got $line")
-        with Sitting(argv, env, handrail.workspace, stdout=file.fileno()) as person:
+        with PtySession(argv, env, handrail.workspace, stdout=file.fileno()) as person:
             person.becomes_raw()
             person.type(b"it\r")
             assert person.ends() == 0

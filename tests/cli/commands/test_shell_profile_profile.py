@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.door.peer import BOUND, SRC
-from tests.door.sitting import Sitting
+from tests.support.pty_session import PtySession
+from tests.support.scripted_daemon import BOUND, SRC
 
 from handrail.cli.command_line import run
 from handrail.cli.commands.shell_profile import BACKUP, build_profile
@@ -161,7 +161,7 @@ def command(broken: Path | None = None) -> list[str]:
 
 def test_a_person_gets_a_shell_when_handrail_is_gone(home: Path) -> None:
     env = {"PATH": os.environ["PATH"], "SHELL": "/bin/sh"}
-    with Sitting(command(home / "gone" / "python"), env) as person:
+    with PtySession(command(home / "gone" / "python"), env) as person:
         person.sees(b"Not kept by Handrail: it is no longer installed where it was.")
         person.type(b"echo $((40 + 2)); exit 3\n")
         assert person.ends() == 3
@@ -172,7 +172,7 @@ def test_a_person_gets_a_shell_when_handrail_cannot_start(home: Path) -> None:
     blocked = home / "blocked"
     blocked.write_text("no folder can be made here")
     env = {"PATH": os.environ["PATH"], "SHELL": "/bin/sh", "HANDRAIL_HOME": str(blocked)}
-    with Sitting(command(), env) as person:
+    with PtySession(command(), env) as person:
         person.sees(b"Not kept by Handrail: The Handrail daemon is not running")
         person.type(b"echo $((40 + 2)); exit 3\n")
         assert person.ends() == 3

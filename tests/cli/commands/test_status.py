@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import Home
+from tests.support.cli_home import Agent, Home
 
 
 def findings(home: Home, code: int) -> dict[str, dict[str, Any]]:

@@ -7,9 +7,15 @@ import shlex
 import subprocess
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import BOUND, Home
-from tests.cli.terminal_scene import ended, opened, row, shows
+from tests.support.cli_home import (
+    BOUND,
+    Agent,
+    Home,
+    open_terminal,
+    terminal_row,
+    wait_for_end,
+    wait_for_output,
+)
 
 pytestmark = pytest.mark.e2e
 
@@ -17,12 +23,12 @@ pytestmark = pytest.mark.e2e
 def test_what_is_sent_is_typed_with_enter_and_keys(handrail: Home, asking: str) -> None:
     done = handrail.ok("terminal", "send", asking[:6], "hello")
     assert done.out == f"Typed into terminal {asking} asking.\n"
-    shows(handrail, asking, "got <hello>")
+    wait_for_output(handrail, asking, "got <hello>")
     handrail.ok("terminal", "send", asking, "no", "--no-newline")
     handrail.ok("terminal", "send", asking, "--key", "x", "--key", "enter")
-    shows(handrail, asking, "got <nox>")
+    wait_for_output(handrail, asking, "got <nox>")
     handrail.ok("terminal", "send", "asking", "leave")
-    assert ended(handrail, asking)["exit_code"] == 3
+    assert wait_for_end(handrail, asking)["exit_code"] == 3
     late = handrail.run("terminal", "send", asking, "late")
     assert late.code == 1
     assert "ended" in late.err
@@ -32,7 +38,7 @@ def test_what_to_send_may_come_from_stdin(handrail: Home, asking: str) -> None:
     with handrail.start("terminal", "send", asking, "-", stdin=subprocess.PIPE) as sender:
         sender.communicate("from a pipe\n", timeout=BOUND)
         assert sender.returncode == 0
-    shows(handrail, asking, "got <from a pipe>")
+    wait_for_output(handrail, asking, "got <from a pipe>")
 
 
 def test_an_unknown_key_is_told(handrail: Home, asking: str) -> None:
@@ -42,8 +48,8 @@ def test_an_unknown_key_is_told(handrail: Home, asking: str) -> None:
 
 
 def test_searching_shows_lines_with_their_numbers(handrail: Home) -> None:
-    made = opened(handrail, r"seq 1 30; printf 'An \033[31mERROR\033[0m here\nlast\n'")
-    ended(handrail, made)
+    made = open_terminal(handrail, r"seq 1 30; printf 'An \033[31mERROR\033[0m here\nlast\n'")
+    wait_for_end(handrail, made)
     assert handrail.ok("terminal", "search", made, "error", "-i").out == "31:An ERROR here\n"
     around = handrail.ok("terminal", "search", made, "-C", "1", "^1?7$").out
     assert around == "6-6\n7:7\n8-8\n--\n16-16\n17:17\n18-18\n"
@@ -56,8 +62,8 @@ def test_searching_shows_lines_with_their_numbers(handrail: Home) -> None:
 
 
 def test_closing_says_what_was_stopped(handrail: Home) -> None:
-    made = opened(handrail, "setsid sleep 600 & exec sleep 601")
-    leader = os.pidfd_open(row(handrail, made)["pid"])
+    made = open_terminal(handrail, "setsid sleep 600 & exec sleep 601")
+    leader = os.pidfd_open(terminal_row(handrail, made)["pid"])
     done = handrail.ok("terminal", "close", made)
     assert f"Terminal {made} sh is closed. Stopped " in done.out
     assert "sleep" in done.out
@@ -102,4 +108,4 @@ def test_a_command_that_an_agent_runs_may_list_and_nothing_else(
     assert output.count("Do it on the page") == len(verbs) + 1, output
     assert "opened\n" not in output
     assert output.rstrip().endswith("1")
-    assert row(handrail, asking)["running"] is True
+    assert terminal_row(handrail, asking)["running"] is True

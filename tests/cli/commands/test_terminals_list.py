@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.cli.scene import Home, Json
-from tests.cli.terminal_scene import ended, opened
+from tests.support.cli_home import Home, Json, open_terminal, wait_for_end
 
 from handrail.cli.client import reach
 from handrail.cli.commands.terminals import find_terminal, terminal_state
@@ -28,16 +27,16 @@ def test_terminals_have_the_shape_that_scripts_rely_on(handrail: Home, asking: s
 
 
 def test_an_ended_terminal_is_listed_only_when_asked_for(handrail: Home) -> None:
-    made = opened(handrail, "exit 4")
-    assert ended(handrail, made)["exit_code"] == 4
+    made = open_terminal(handrail, "exit 4")
+    assert wait_for_end(handrail, made)["exit_code"] == 4
     assert made not in handrail.ok("terminals").out
     assert "✗ exit 4" in handrail.ok("terminals", "--all").out
 
 
 def test_what_is_meant_is_found_by_letters_or_name_and_a_running_one_comes_first(handrail: Home) -> None:
-    old = opened(handrail, "exit 0", "twice")
-    ended(handrail, old)
-    new = opened(handrail, "exec sleep 600", "twice")
+    old = open_terminal(handrail, "exit 0", "twice")
+    wait_for_end(handrail, old)
+    new = open_terminal(handrail, "exec sleep 600", "twice")
     with reach("read") as link:
         assert find_terminal(link, "twice") == new
         assert find_terminal(link, old) == old

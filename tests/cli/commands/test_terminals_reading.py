@@ -8,8 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from tests.cli.scene import BOUND, Home
-from tests.cli.terminal_scene import ended, opened, shows
+from tests.support.cli_home import BOUND, Home, open_terminal, wait_for_end, wait_for_output
 
 HOSTILE = r"printf 'one\033]0;owned\007\033[31mred\033[0m \342\200\256two\n'"
 
@@ -17,8 +16,8 @@ pytestmark = pytest.mark.e2e
 
 
 def test_reading_makes_text_of_it_and_raw_does_not(handrail: Home) -> None:
-    made = opened(handrail, HOSTILE)
-    ended(handrail, made)
+    made = open_terminal(handrail, HOSTILE)
+    wait_for_end(handrail, made)
     text = handrail.ok("terminal", "read", made).out
     assert text == "onered \\u{202e}two\n"
     raw = subprocess.run(
@@ -37,8 +36,8 @@ def test_reading_makes_text_of_it_and_raw_does_not(handrail: Home) -> None:
 
 
 def test_a_part_can_be_read_by_lines_by_offset_or_as_a_screen(handrail: Home) -> None:
-    made = opened(handrail, "seq 1 50; printf 'half a line'; exec sleep 600", cols=40, rows=10)
-    shows(handrail, made, "half a line")
+    made = open_terminal(handrail, "seq 1 50; printf 'half a line'; exec sleep 600", cols=40, rows=10)
+    wait_for_output(handrail, made, "half a line")
     assert handrail.ok("terminal", "read", made, "--lines", "2").out.split("\n")[-2:] == ["50", "half a line"]
     first = handrail.ok("terminal", "read", made, "--json").json
     assert handrail.ok("terminal", "read", made, "--after", str(first["next"] - 4)).out == "line"
@@ -49,8 +48,8 @@ def test_a_part_can_be_read_by_lines_by_offset_or_as_a_screen(handrail: Home) ->
 
 
 def test_more_than_one_piece_is_read_whole(handrail: Home) -> None:
-    made = opened(handrail, "seq 1 200000")
-    assert ended(handrail, made)["bytes"] > 1_000_000
+    made = open_terminal(handrail, "seq 1 200000")
+    assert wait_for_end(handrail, made)["bytes"] > 1_000_000
     assert handrail.ok("terminal", "read", made).out.split() == [str(number) for number in range(1, 200_001)]
 
 
@@ -67,7 +66,7 @@ def test_following_shows_what_comes_until_it_ends(handrail: Home, asking: str) -
 
 def test_following_survives_a_killed_daemon(alone: Home) -> None:
     alone.up()
-    made = opened(alone, 'echo ready; while read -r line; do echo "got <$line>"; done')
+    made = open_terminal(alone, 'echo ready; while read -r line; do echo "got <$line>"; done')
     with alone.start(
         "terminal", "read", made, "-f", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as follower:

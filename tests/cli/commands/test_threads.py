@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.cli.scene import Home
+from tests.support.cli_home import Home
 
 pytestmark = pytest.mark.e2e
 

@@ -4,9 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import Home
-from tests.cli.screen import Screen
+from tests.support.cli_home import Agent, Home, Screen
 
 from handrail.cli.interactive.keyboard import GUARD_SECONDS
 

@@ -1,9 +1,7 @@
 """Undo from the command line: shown, asked for, done as shown."""
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import Home
-from tests.cli.screen import Screen
+from tests.support.cli_home import Agent, Home, Screen
 
 from handrail.cli.interactive.keyboard import GUARD_SECONDS
 

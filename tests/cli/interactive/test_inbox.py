@@ -1,9 +1,7 @@
 """Being asked in the terminal: the fallback for whoever has no browser at hand."""
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import Home
-from tests.cli.screen import Screen
+from tests.support.cli_home import Agent, Home, Screen
 
 from handrail.cli.interactive.keyboard import GUARD_SECONDS
 

@@ -1,9 +1,7 @@
 """Keys count for the question that was seen, while it is open, and for no other."""
 
 import pytest
-from tests.cli.agent import Agent
-from tests.cli.scene import Home
-from tests.cli.screen import Screen
+from tests.support.cli_home import Agent, Home, Screen
 
 from handrail.cli.interactive.keyboard import GUARD_SECONDS, TICK
 

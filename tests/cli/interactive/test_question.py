@@ -1,10 +1,8 @@
 """One question in the terminal: every way to answer it."""
 
 import pytest
-from tests.cli.agent import Agent
 from tests.cli.interactive.test_keyboard_hand import ARMED, KEYS
-from tests.cli.scene import Home, Json
-from tests.cli.screen import Screen
+from tests.support.cli_home import Agent, Home, Json, Screen
 
 pytestmark = pytest.mark.e2e
 

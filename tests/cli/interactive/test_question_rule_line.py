@@ -1,10 +1,8 @@
 """Making a rule from a question, in the terminal."""
 
 import pytest
-from tests.cli.agent import Agent
 from tests.cli.interactive.test_question import GOES_BACK, made, ready, run, status
-from tests.cli.scene import Home
-from tests.cli.screen import Screen
+from tests.support.cli_home import Agent, Home, Screen
 
 pytestmark = pytest.mark.e2e
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 
 import pytest
-from tests.cli.scene import BOUND
+from tests.support.cli_home import BOUND
 
 from handrail.cli.render.chat_output import StatusLine
 

@@ -9,14 +9,15 @@ from contextlib import closing
 from pathlib import Path
 
 import anyio
-from tests.agents import scripted
-from tests.e2e.agent import Agent, agent
-from tests.e2e.conversing import Conversation, agents, begun
-from tests.e2e.home import Home, eventually
-from tests.e2e.person import Json, Person, person_of
+from tests.support import scripted_agent
+from tests.support.daemon_home import Home, eventually
+from tests.support.mcp_client import Agent, agent
+from tests.support.person_client import Json, Person, person_of
+from tests.support.thread_client import Conversation, agents_config, open_thread
 
 HERE = Path(__file__).parent
-HOME, WORKSPACE, AGENT = Path("/tmp/orchard-home"), Path("/tmp/orchard"), Path("/tmp/orchard-agent.py")
+HOME, WORKSPACE, AGENT = Path("/tmp/orchard-home"), Path("/tmp/orchard"), Path("/tmp/orchard-agent")
+PROGRAM = Path("tests/support/scripted_agent/__main__.py")
 SHED = WORKSPACE / "shed"
 KEPT = ("config.toml", "handrail.db", "handrail.head", "words.db", "blobs", "images", "spool")
 """The files that a home consists of while no daemon runs. Logs, sockets and the port are left out."""
@@ -60,7 +61,9 @@ ACTIVITIES: tuple[Json, ...] = (
 
 async def main() -> None:
     prepare()
-    home = Home(HOME, SETTINGS + agents(scripted=(sys.executable, "-P", str(AGENT), manners())))
+    home = Home(
+        HOME, SETTINGS + agents_config(scripted=(sys.executable, "-P", str(AGENT / PROGRAM), manners()))
+    )
     home.up()
     try:
         person = person_of(home)
@@ -81,12 +84,12 @@ def prepare() -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
     SHED.mkdir()
-    shutil.copy(scripted.__file__, AGENT)
+    shutil.copytree(Path(scripted_agent.__file__).parent, AGENT / PROGRAM.parent, dirs_exist_ok=True)
     (WORKSPACE / "apples.txt").write_text("north 12\nsouth 7\n")
 
 
 def manners() -> str:
-    return json.dumps({"capabilities": scripted.TELLING})
+    return json.dumps({"capabilities": scripted_agent.ACTIVITY_CAPABILITIES})
 
 
 async def settings(person: Person) -> None:
@@ -192,7 +195,7 @@ async def interrupted(client: Agent, person: Person, home: Home) -> None:
 
 async def talk(person: Person) -> None:
     """A conversation with activities, an approval, a picture and a cancelled prompt; a branch; a deleted one."""
-    thread = await begun(person, WORKSPACE, title="Counting")
+    thread = await open_thread(person, WORKSPACE, title="Counting")
     picture = {"mime": "image/png", "data": DOT}
     operation = (await thread.prompt(*ACTIVITIES, images=[picture]))["operation"]
     await person.allow("Pick an apple")
@@ -204,7 +207,7 @@ async def talk(person: Person) -> None:
     await thread.idle()
     (await person.ask("PATCH", thread.path, {"title": "Counting apples"})).raise_for_status()
     await person.post(f"{thread.path}/fork", {"message": answer["id"], "title": "A branch"})
-    deleted = await begun(person, WORKSPACE, title="Deleted")
+    deleted = await open_thread(person, WORKSPACE, title="Deleted")
     await deleted.act({"say": "Nobody will read this."})
     await delete(person, deleted)
     await eventually(lambda: found(person, "persimmon"))

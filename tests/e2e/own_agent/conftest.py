@@ -4,13 +4,13 @@ from collections.abc import AsyncGenerator, Iterator
 
 import pytest
 from playwright.async_api import Browser
-from tests.e2e.browser import chromium
-from tests.e2e.own_agent.stage import Stage, staged
+from tests.support.browser_tab import chromium
+from tests.support.own_agent_scenario import AgentDaemon, agent_daemon
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
-    with staged() as stage:
+def stage() -> Iterator[AgentDaemon]:
+    with agent_daemon() as stage:
         yield stage
 
 

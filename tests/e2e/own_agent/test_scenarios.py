@@ -10,19 +10,18 @@ from pathlib import Path
 import anyio
 import pytest
 from playwright.async_api import Browser
-from tests.e2e.conversing import text_of
-from tests.e2e.home import eventually
-from tests.e2e.own_agent.scene import Scene, scene
-from tests.e2e.own_agent.stage import Stage
-from tests.e2e.person import Json
-from tests.model.script import Call, Turn, script
+from tests.support.daemon_home import eventually
+from tests.support.model_server.script import Call, Turn, script
+from tests.support.own_agent_scenario import AgentDaemon, Scenario, scenario
+from tests.support.person_client import Json
+from tests.support.thread_client import text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
 
 @pytest.fixture
-async def here(stage: Stage, browser: Browser, workspace: Path) -> AsyncGenerator[Scene]:
-    async with scene(stage, workspace, browser) as here:
+async def here(stage: AgentDaemon, browser: Browser, workspace: Path) -> AsyncGenerator[Scenario]:
+    async with scenario(stage, workspace, browser) as here:
         yield here
 
 
@@ -35,7 +34,7 @@ def in_words(detail: Json) -> str:
 
 
 async def test_a_cancel_during_the_first_model_request_closes_it_and_keeps_what_was_said(
-    here: Scene, stage: Stage
+    here: Scenario, stage: AgentDaemon
 ) -> None:
     operation = await here.say(Turn("I have begun to", hang=True))
     await stage.model.until(stage.model.silent.is_set)
@@ -55,7 +54,7 @@ async def test_a_cancel_during_the_first_model_request_closes_it_and_keeps_what_
 
 
 async def test_a_cancel_before_the_first_byte_of_the_model_leaves_no_request_behind(
-    here: Scene, stage: Stage
+    here: Scenario, stage: AgentDaemon
 ) -> None:
     operation = await here.say(Turn("Never said.", hold="never"))
     await here.busy(operation, lambda busy: len(busy.of("model")) == 1)
@@ -68,7 +67,7 @@ async def test_a_cancel_before_the_first_byte_of_the_model_leaves_no_request_beh
 
 
 async def test_a_cancel_with_three_tools_running_and_one_finished_keeps_its_result_and_ends_the_others(
-    here: Scene,
+    here: Scenario,
 ) -> None:
     three = (command("echo is-finished"), command("sleep 1001"), command("sleep 1002 | sleep 1003"))
     operation = await here.say(Turn("Three at once.", calls=three))
@@ -94,7 +93,7 @@ async def test_a_cancel_with_three_tools_running_and_one_finished_keeps_its_resu
 
 
 async def test_a_cancel_with_one_tool_awaiting_approval_withdraws_the_question(
-    here: Scene, stage: Stage, workspace: Path
+    here: Scenario, stage: AgentDaemon, workspace: Path
 ) -> None:
     operation = await here.say(Turn("May I?", calls=(command("touch never"), command("echo is-finished"))))
     question = await stage.person.question("touch never")
@@ -112,7 +111,7 @@ async def test_a_cancel_with_one_tool_awaiting_approval_withdraws_the_question(
 
 
 async def test_one_tool_approved_and_one_denied_are_both_results_and_the_model_goes_on(
-    here: Scene, stage: Stage, workspace: Path
+    here: Scenario, stage: AgentDaemon, workspace: Path
 ) -> None:
     both = (command("touch allowed"), command("touch denied"))
     operation = await here.say(Turn("Two questions.", calls=both), Turn("As you wish."))
@@ -133,7 +132,7 @@ async def test_one_tool_approved_and_one_denied_are_both_results_and_the_model_g
 
 
 async def test_two_prompts_in_rapid_succession_never_mix_and_the_second_is_answered(
-    here: Scene, stage: Stage
+    here: Scenario, stage: AgentDaemon
 ) -> None:
     first = await here.say(Turn("First.", calls=(command("sleep 1004"),), pace=0.005), Turn("Never."))
     second = await here.say(Turn("Second.", "execute_command", {"command": "echo second"}), Turn("Done."))
@@ -147,7 +146,7 @@ async def test_two_prompts_in_rapid_succession_never_mix_and_the_second_is_answe
 
 
 async def test_of_many_prompts_at_the_same_time_the_last_is_answered_and_all_others_are_cancelled(
-    here: Scene,
+    here: Scenario,
 ) -> None:
     operations: list[str] = []
 
@@ -168,7 +167,7 @@ async def test_of_many_prompts_at_the_same_time_the_last_is_answered_and_all_oth
 
 
 async def test_a_run_of_several_steps_comes_to_its_end_with_everything_it_did_told(
-    here: Scene, workspace: Path
+    here: Scenario, workspace: Path
 ) -> None:
     plan = {"entries": [{"content": "Write it", "status": "in_progress", "priority": "high"}]}
     operation = await here.say(
@@ -193,7 +192,7 @@ async def test_a_run_of_several_steps_comes_to_its_end_with_everything_it_did_to
     await here.at_rest()
 
 
-async def test_a_sub_agent_three_levels_deep_is_cancelled_with_all_above_and_below_it(here: Scene) -> None:
+async def test_a_sub_agent_three_levels_deep_is_cancelled_with_all_above_and_below_it(here: Scenario) -> None:
     operation = await here.say(_deep("sleep 1006"))
     busy = await here.busy(operation, lambda busy: len(busy.of("agent")) == 3)
     assert [each["title"] for each in busy.of("agent")] == ["Level 1", "Level 2", "Level 3"]
@@ -209,7 +208,7 @@ async def test_a_sub_agent_three_levels_deep_is_cancelled_with_all_above_and_bel
 
 
 async def test_the_deepest_sub_agent_is_cancelled_alone_and_those_above_it_go_on(
-    here: Scene, stage: Stage
+    here: Scenario, stage: AgentDaemon
 ) -> None:
     operation = await here.say(_deep("sleep 1007"), Turn("Up here, all is well."))
     busy = await here.busy(operation, lambda busy: len(busy.of("agent")) == 3)
@@ -232,7 +231,7 @@ def _deep(line: str, level: int = 1) -> Turn:
     return Turn(f"To level {level}.", "dispatch", {"title": f"Level {level}", "task": task})
 
 
-def _running(here: Scene, words: str):
+def _running(here: Scenario, words: str):
     async def look() -> bool:
         return bool(here.running(words))
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser
-from tests.e2e.allowing import allowing
-from tests.e2e.conversing import text_of
-from tests.e2e.home import eventually
-from tests.e2e.own_agent.scene import Scene, scene
-from tests.e2e.own_agent.stage import BESIDE, Stage
-from tests.model.script import Call, Turn
+from tests.support.daemon_home import eventually
+from tests.support.model_server.script import Call, Turn
+from tests.support.own_agent_scenario import WITH_MCP_SERVER, AgentDaemon, Scenario, scenario
+from tests.support.person_client import allow_everything
+from tests.support.thread_client import text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -19,16 +18,16 @@ LOST = "(setsid sh -c \"trap '' TERM HUP INT; sleep 1009\" &); sleep 1010"
 
 
 @pytest.fixture
-async def here(stage: Stage, browser: Browser, workspace: Path) -> AsyncGenerator[Scene]:
-    async with scene(stage, workspace, browser, BESIDE) as here:
+async def here(stage: AgentDaemon, browser: Browser, workspace: Path) -> AsyncGenerator[Scenario]:
+    async with scenario(stage, workspace, browser, WITH_MCP_SERVER) as here:
         yield here
 
 
-async def allow_stranger(stage: Stage) -> None:
+async def allow_stranger(stage: AgentDaemon) -> None:
     await stage.person.allow("stranger")
 
 
-async def test_a_tool_that_raises_is_a_result_like_any_other(here: Scene, stage: Stage) -> None:
+async def test_a_tool_that_raises_is_a_result_like_any_other(here: Scenario, stage: AgentDaemon) -> None:
     calls = (
         Call("stranger__raises"),
         Call("read_file", {"path": "is-not-there.txt"}),
@@ -54,7 +53,7 @@ async def test_a_tool_that_raises_is_a_result_like_any_other(here: Scene, stage:
 
 
 async def test_a_tool_that_takes_its_server_with_it_fails_and_the_server_is_there_again(
-    here: Scene, stage: Stage
+    here: Scenario, stage: AgentDaemon
 ) -> None:
     operation = await here.say(
         Turn("It dies.", "stranger__dies"), Turn("And is back.", "stranger__greet"), Turn("Well.")
@@ -69,19 +68,19 @@ async def test_a_tool_that_takes_its_server_with_it_fails_and_the_server_is_ther
     assert (died.failed, "stranger" in died.text) == (True, True)
     assert (greeted.failed, greeted.text) == (False, "Hello from the stranger.")
     (again,) = here.started  # the server, started anew: it belongs to the agent, like the one before it
-    assert "stranger.py" in again.command
+    assert "stubborn.py" in again.command
     here.family |= {again.key}
     await here.at_rest()
 
 
 @pytest.mark.parametrize("line", [TRAPPED, LOST], ids=["deaf to signals", "lost to its parents"])
 async def test_a_command_that_ignores_a_cancel_is_cancelled_at_once_and_ended_all_the_same(
-    here: Scene, stage: Stage, line: str
+    here: Scenario, stage: AgentDaemon, line: str
 ) -> None:
     async def runs() -> bool:
         return bool(here.running("sleep 1008") or here.running("sleep 1009"))
 
-    with allowing(stage.person):
+    with allow_everything(stage.person):
         operation = await here.say(Turn("I run it.", "execute_command", {"command": line}))
         await eventually(runs)
     await here.turning.is_turning()
@@ -93,7 +92,7 @@ async def test_a_command_that_ignores_a_cancel_is_cancelled_at_once_and_ended_al
 
 
 async def test_a_tool_of_another_server_that_ignores_a_cancel_holds_nobody_up(
-    here: Scene, stage: Stage
+    here: Scenario, stage: AgentDaemon
 ) -> None:
     operation = await here.say(Turn("It is stubborn.", "stranger__stubborn"), Turn("Never."))
     await allow_stranger(stage)

@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.gate.rules.lawbook import ONE, policy, rule, runs
 from tests.gate.rules.test_policy import law, some_claims, some_rules
+from tests.support.policy_values import ONE, policy, rule, runs
 
 from handrail.gate.rules.explanation import explain
 from handrail.store.values import Claim, Rule

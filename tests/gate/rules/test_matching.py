@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.gate.rules.lawbook import HOME, ONE, ROOT, caller, claim, rule, runs
 from tests.gate.rules.test_policy import some_claims, some_rules
+from tests.support.policy_values import HOME, ONE, ROOT, caller, claim, rule, runs
 
 from handrail.gate.rules.matching import Index, Matcher
 from handrail.store.values import Claim, Effect, Rule

@@ -1,7 +1,7 @@
 """A rule about one of our tools is about an agent's own work of that kind too, and a new rule names the tool it is like."""
 
 import pytest
-from tests.gate.rules.lawbook import ONE, brief, claim, decide, policy, rule, runs
+from tests.support.policy_values import ONE, brief, claim, decide, policy, rule, runs
 
 from handrail.gate.rules.matching import AGENT_WORK, equivalent_tools
 from handrail.gate.rules.suggestions import suggest

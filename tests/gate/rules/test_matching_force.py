@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.gate.rules.lawbook import rule
+from tests.support.policy_values import rule
 
 from handrail.gate.rules.matching import CHANGED, UNTRUSTED, Here, Origin, explain_lapse
 from handrail.store.values import Effect

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.gate.rules.lawbook import ONE, brief, caller, claim, decide, policy, rule, runs
+from tests.support.policy_values import ONE, brief, caller, claim, decide, policy, rule, runs
 
 from handrail.gate.rules.policy import Policy
 from handrail.store.values import Action, Claim, Effect, Rule

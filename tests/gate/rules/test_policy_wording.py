@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.gate.rules.lawbook import rule
+from tests.support.policy_values import rule
 
 from handrail.gate.rules.policy import in_words
 from handrail.store.values import Effect

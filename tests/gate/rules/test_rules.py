@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.actors import ANN, BOB
-from tests.gate.rules.lawbook import RUN, brief, claim, runs
+from tests.support.actors import ANN, BOB
+from tests.support.policy_values import RUN, brief, claim, runs
 
 from handrail.errors import Conflict
 from handrail.gate.rules.rule_builder import BadRule

@@ -1,7 +1,7 @@
 """A question suggests rules that would answer the next one like it: general, but never for what no rule can allow."""
 
 import pytest
-from tests.gate.rules.lawbook import HOME, ONE, ROOT, caller, claim, policy, rule, runs
+from tests.support.policy_values import HOME, ONE, ROOT, caller, claim, policy, rule, runs
 
 from handrail.gate.rules.policy import Policy, Standpoint
 from handrail.gate.rules.suggestions import suggest

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.gate.rules.lawbook import RUN, runs
 from tests.gate.rules.test_rules import Desk, desk
+from tests.support.policy_values import RUN, runs
 
 from handrail.gate.rules.suggestions import judge, repeated
 from handrail.store.approvals import PromptRecord

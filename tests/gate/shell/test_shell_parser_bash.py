@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tests.gate.shell.shell_corpus import WRITTEN
+from tests.support.shell_corpus import WRITTEN
 
 from handrail.gate.shell.bash_reader import read
 from handrail.gate.shell.shell_parser import Line, parse

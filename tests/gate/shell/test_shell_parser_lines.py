@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gate.rules.lawbook import ONE, RUN
-from tests.gate.shell.shell_corpus import LINES, POLICY, STRICTNESS, WRITTEN, decided, shown
+from tests.support.policy_values import ONE, RUN
+from tests.support.shell_corpus import LINES, POLICY, STRICTNESS, WRITTEN, decided, shown
 
 from handrail.gate.shell.shell_parser import MOST_PARTS, parse
 from handrail.store.values import Effect

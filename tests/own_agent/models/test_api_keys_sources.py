@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.keyring_twin import Rings, rings
+from tests.support.fake_keyring import KeyringState, rings
 
 from handrail.config import PROVIDER_VARIABLES
 from handrail.own_agent.models.api_keys import Keys
@@ -34,7 +34,7 @@ def test_an_empty_variable_says_nothing() -> None:
     assert Keys.take({"OPENAI_API_KEY": ""}).get("OPENAI_API_KEY") is None
 
 
-async def test_what_was_not_given_is_looked_for_in_the_keyring(rings: Rings) -> None:
+async def test_what_was_not_given_is_looked_for_in_the_keyring(rings: KeyringState) -> None:
     rings.keep("ANTHROPIC_API_KEY", "kept")
     rings.keep("OPENAI_API_KEY", "also kept")
     keys = Keys({"OPENAI_API_KEY": "given"})
@@ -44,7 +44,7 @@ async def test_what_was_not_given_is_looked_for_in_the_keyring(rings: Rings) -> 
     assert keys.get("GOOGLE_API_KEY", "GEMINI_API_KEY") is None
 
 
-async def test_what_the_keyring_has_goes_to_no_address_that_was_given(rings: Rings) -> None:
+async def test_what_the_keyring_has_goes_to_no_address_that_was_given(rings: KeyringState) -> None:
     """A folder's own settings may have put that address into the shell."""
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"):
         rings.keep(name, "kept")
@@ -55,7 +55,7 @@ async def test_what_the_keyring_has_goes_to_no_address_that_was_given(rings: Rin
     assert keys.get("ANTHROPIC_API_KEY") == "kept"
 
 
-async def test_the_keyring_is_asked_once_and_for_keys_alone(rings: Rings) -> None:
+async def test_the_keyring_is_asked_once_and_for_keys_alone(rings: KeyringState) -> None:
     keys = Keys({})
     await keys.read()
     await keys.read()
@@ -69,7 +69,7 @@ async def test_without_a_keyring_there_is_just_none() -> None:
     assert keys.get("ANTHROPIC_API_KEY") is None
 
 
-async def test_no_text_keeps_a_key(rings: Rings) -> None:
+async def test_no_text_keeps_a_key(rings: KeyringState) -> None:
     rings.keep("GOOGLE_API_KEY", "kept-secret-2")
     keys = Keys({"OPENAI_API_KEY": "given-secret-1", "OLLAMA_API_KEY": "none"})
     await keys.read()

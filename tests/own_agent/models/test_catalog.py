@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 from tests.house.source import SRC
-from tests.model.server import model_server
-from tests.own_agent.models.asking import HASTY, given
+from tests.support.model_providers import FAST_RETRIES, provider_environment
+from tests.support.model_server.server import model_server
 
 from handrail.config import OwnAgentSection
 from handrail.own_agent.models.api_keys import Keys
@@ -20,7 +20,7 @@ NOWHERE = "http://127.0.0.1:9/v1"
 
 
 def models(env: dict[str, str], settings: OwnAgentSection | None = None) -> Models:
-    return Models(Keys({"OLLAMA_BASE_URL": NOWHERE, **env}), settings or OwnAgentSection(), HASTY)
+    return Models(Keys({"OLLAMA_BASE_URL": NOWHERE, **env}), settings or OwnAgentSection(), FAST_RETRIES)
 
 
 async def test_a_key_offers_the_short_list_of_its_provider() -> None:
@@ -113,7 +113,7 @@ async def test_without_a_key_there_is_none_and_a_sentence_says_how_to_give_one()
 
 async def test_after_closing_it_can_be_asked_anew() -> None:
     with model_server() as server:
-        own = models(given(server))
+        own = models(provider_environment(server))
         for _ in range(2):
             await own.offered()
             await own.aclose()

@@ -8,22 +8,22 @@ from time import monotonic
 import anyio
 import pytest
 from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart
-from tests.model.script import Call, Turn
-from tests.own_agent.models.asking import (
+from tests.support.model_providers import (
     CLAUDE,
     EACH,
+    FAST_RETRIES,
     GEMINI,
     GPT,
-    HASTY,
     LOCAL,
     LOOK,
     OLLAMA,
     PROMPT,
-    Heard,
-    Talk,
-    at_openai,
-    talking,
+    ModelClients,
+    StreamRecorder,
+    model_clients,
+    openai_clients,
 )
+from tests.support.model_server.script import Call, Turn
 
 from handrail.own_agent.models.http_stream import RetryPolicy
 from handrail.own_agent.models.model import ModelError
@@ -35,8 +35,8 @@ AT_ONCE = 0.25
 
 @pytest.mark.parametrize("name", EACH)
 async def test_an_answer_is_heard_word_by_word_with_its_thoughts_and_tools(name: str) -> None:
-    heard = Heard()
-    async with talking() as talk:
+    heard = StreamRecorder()
+    async with model_clients() as talk:
         talk.server.play(
             Turn("Two words.", "look", {"a": 1}, think="Let me see.", calls=(Call("look", {"a": 2}),))
         )
@@ -55,8 +55,8 @@ async def test_an_answer_is_heard_word_by_word_with_its_thoughts_and_tools(name:
 @pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize("trouble", [429, 500, 503, 529, "refuse", "broken", "stall", "overloaded"])
 async def test_what_passes_is_asked_again_and_said(name: str, trouble: int | str) -> None:
-    heard = Heard()
-    async with talking() as talk:
+    heard = StreamRecorder()
+    async with model_clients() as talk:
         talk.server.play(Turn("At last, an answer.", trouble=(trouble,)))  # pyright: ignore[reportArgumentType]
         await talk.ask(name, heard)
     assert "".join(heard.words) == "At last, an answer."
@@ -67,8 +67,8 @@ async def test_what_passes_is_asked_again_and_said(name: str, trouble: int | str
 
 @pytest.mark.parametrize("name", [CLAUDE, LOCAL])
 async def test_a_provider_that_says_when_is_asked_then(name: str) -> None:
-    heard = Heard()
-    async with talking(RetryPolicy(first=30)) as talk:
+    heard = StreamRecorder()
+    async with model_clients(RetryPolicy(first=30)) as talk:
         talk.server.play(Turn("Now.", trouble=(429,), retry_after=0.3))
         await talk.ask(name, heard)
     first, second = talk.server.asked
@@ -77,7 +77,7 @@ async def test_a_provider_that_says_when_is_asked_then(name: str) -> None:
 
 
 async def test_a_provider_that_wants_an_hour_is_not_waited_for() -> None:
-    async with talking() as talk:
+    async with model_clients() as talk:
         talk.server.play(Turn("Now.", trouble=(429,), retry_after=3600))
         with pytest.raises(ModelError, match="of 60 minutes"):
             await talk.ask(CLAUDE)
@@ -85,8 +85,8 @@ async def test_a_provider_that_wants_an_hour_is_not_waited_for() -> None:
 
 
 async def test_after_enough_tries_it_says_so() -> None:
-    heard = Heard()
-    async with talking(RetryPolicy(first=0.001, longest=0.001, tries=3)) as talk:
+    heard = StreamRecorder()
+    async with model_clients(RetryPolicy(first=0.001, longest=0.001, tries=3)) as talk:
         talk.server.play(Turn(trouble=(529, 529, 529, 529)))
         with pytest.raises(ModelError, match=r"overloaded\. It was asked 3 times"):
             await talk.ask(CLAUDE, heard)
@@ -106,7 +106,7 @@ async def test_after_enough_tries_it_says_so() -> None:
 async def test_what_no_other_try_would_better_is_told_at_once(
     name: str, trouble: int, sentence: str, login: bool, too_long: bool
 ) -> None:
-    async with talking() as talk:
+    async with model_clients() as talk:
         talk.server.play(Turn(trouble=(trouble,)))
         with pytest.raises(ModelError, match=sentence) as caught:
             await talk.ask(name)
@@ -115,7 +115,7 @@ async def test_what_no_other_try_would_better_is_told_at_once(
 
 
 async def test_where_nobody_is_there_the_address_is_said() -> None:
-    async with talking(env={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}) as talk:
+    async with model_clients(env={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}) as talk:
         with pytest.raises(
             ModelError, match=r"could not be reached at http://127\.0\.0\.1:9/v1/\. It was asked 3"
         ):
@@ -127,13 +127,13 @@ async def test_where_nobody_is_there_the_address_is_said() -> None:
 )
 @pytest.mark.parametrize("name", EACH)
 async def test_why_an_answer_ends_is_known(name: str, stop: str, reason: str) -> None:
-    async with talking() as talk:
+    async with model_clients() as talk:
         talk.server.play(Turn("So far.", stop=stop))  # pyright: ignore[reportArgumentType]
         assert (await talk.ask(name)).finish_reason == reason
 
 
 async def test_malformed_input_of_a_tool_comes_as_it_was_sent() -> None:
-    async with talking() as talk:
+    async with model_clients() as talk:
         for name in (CLAUDE, LOCAL):
             talk.server.play(Turn(tool="look", input='{"path": "a'))
             (call,) = (await talk.ask(name)).parts
@@ -152,7 +152,7 @@ async def test_malformed_input_of_a_tool_comes_as_it_was_sent() -> None:
     ids=["speaking", "thinking", "silent"],
 )
 async def test_cancelled_it_has_closed_its_connection_before_it_goes_on(name: str, turn: Turn) -> None:
-    async with at_openai() if name == GPT else talking() as talk:
+    async with openai_clients() if name == GPT else model_clients() as talk:
         talk.server.play(turn)
         await _cancelled(talk, name, talk.server.silent.is_set)
         # Nothing runs on the loop while we wait here: whoever has not left yet never will.
@@ -163,18 +163,18 @@ async def test_cancelled_it_has_closed_its_connection_before_it_goes_on(name: st
     assert await talk.server.endings() == ["left", "whole"]
 
 
-async def _cancelled(talk: Talk, name: str, when: "object") -> None:
+async def _cancelled(talk: ModelClients, name: str, when: "object") -> None:
     assert callable(when)
     model = await talk.models.model(name)
     async with anyio.create_task_group() as group:
-        group.start_soon(model.request, PROMPT, [LOOK], Heard())
+        group.start_soon(model.request, PROMPT, [LOOK], StreamRecorder())
         await talk.server.until(lambda: bool(when()))
         group.cancel_scope.cancel()
 
 
 async def test_cancelled_while_it_waits_to_ask_again_it_does_not() -> None:
-    heard = Heard()
-    async with talking(RetryPolicy(first=30)) as talk:
+    heard = StreamRecorder()
+    async with model_clients(RetryPolicy(first=30)) as talk:
         talk.server.play(Turn("Never.", trouble=(429,), retry_after=30))
         model = await talk.models.model(CLAUDE)
         began = monotonic()
@@ -189,12 +189,12 @@ async def test_cancelled_while_it_waits_to_ask_again_it_does_not() -> None:
 @pytest.mark.parametrize("name", [*EACH, GPT])
 async def test_cancelled_at_any_moment_it_leaves_nothing_open(name: str) -> None:
     chance = random.Random(name)
-    async with at_openai() if name == GPT else talking() as talk:
+    async with openai_clients() if name == GPT else model_clients() as talk:
         model = await talk.models.model(name)
         for _ in range(25):
             talk.server.play(Turn("One two three four five.", think="Hm, hm.", pace=0.002))
             with anyio.move_on_after(chance.uniform(0, 0.04)):
-                await model.request(PROMPT, [], Heard())
+                await model.request(PROMPT, [], StreamRecorder())
         # A connection that carries no answer may be kept for the next; any other is closed.
         await talk.server.until(lambda: all(each.ended for each in talk.server.asked))
         assert len(talk.server.open) <= 1
@@ -203,7 +203,7 @@ async def test_cancelled_at_any_moment_it_leaves_nothing_open(name: str) -> None
 
 
 async def test_the_cost_is_known_where_the_price_is() -> None:
-    async with talking() as talk:
+    async with model_clients() as talk:
         talk.server.play(Turn("Dear.", usage={"input": 1_000_000, "output": 100_000}), Turn("Free."))
         claude, local = await talk.models.model(CLAUDE), await talk.models.model(LOCAL)
         assert claude.cost(await talk.ask(CLAUDE)) == Decimal(3)
@@ -211,14 +211,14 @@ async def test_the_cost_is_known_where_the_price_is() -> None:
 
 
 async def test_the_context_is_known_or_as_it_was_set() -> None:
-    async with talking() as talk:
+    async with model_clients() as talk:
         assert (await talk.models.model(CLAUDE)).window == 1_000_000
         assert (await talk.models.model(GEMINI)).window
         assert (await talk.models.model(LOCAL)).window is None
 
 
 async def test_no_sentence_has_a_key_in_it() -> None:
-    async with talking() as talk:
+    async with model_clients() as talk:
         talk.server.key = "another"
         for name in (CLAUDE, GEMINI):
             with pytest.raises(ModelError, match="refused the key") as caught:
@@ -231,4 +231,4 @@ def test_the_waits_grow_and_differ() -> None:
     assert 0.5 <= policy.wait(1) <= 1
     assert 15 <= policy.wait(20) <= 30
     assert len({policy.wait(3) for _ in range(10)}) > 1
-    assert HASTY.wait(5) <= 0.02
+    assert FAST_RETRIES.wait(5) <= 0.02

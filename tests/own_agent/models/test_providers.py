@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.model.script import Turn
-from tests.model.server import model_server
-from tests.own_agent.models.asking import CLAUDE, GEMINI, LOCAL, OLLAMA, given, talking
+from tests.support.model_providers import CLAUDE, GEMINI, LOCAL, OLLAMA, model_clients, provider_environment
+from tests.support.model_server.script import Turn
+from tests.support.model_server.server import model_server
 
 from handrail.own_agent.models.catalog import ThoughtLevel
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def sent(name: str, level: ThoughtLevel | None = None) -> dict[str, Any]:
-    async with talking() as talk:
+    async with model_clients() as talk:
         talk.server.play(Turn("Yes."))
         await talk.ask(name, level=level)
     return talk.server.asked[0].body
@@ -45,7 +45,7 @@ async def test_the_others_think_as_long_as_they_were_told() -> None:
 
 
 async def test_each_provider_gets_its_own_key_and_a_server_of_ones_own_none() -> None:
-    async with talking() as talk:
+    async with model_clients() as talk:
         for name, key in (
             (CLAUDE, "sk-of-anthropic"),
             (GEMINI, "sk-of-google"),
@@ -63,7 +63,7 @@ async def test_each_provider_gets_its_own_key_and_a_server_of_ones_own_none() ->
 async def test_a_token_goes_where_tokens_go() -> None:
     with model_server() as server:
         env = {"ANTHROPIC_AUTH_TOKEN": "a-token-of-mine", "ANTHROPIC_BASE_URL": server.url}
-        async with talking(env=env) as talk:
+        async with model_clients(env=env) as talk:
             server.play(Turn("Yes."))
             await talk.ask(CLAUDE)
         assert server.asked[0].headers["authorization"] == "Bearer a-token-of-mine"
@@ -72,7 +72,9 @@ async def test_a_token_goes_where_tokens_go() -> None:
 async def test_the_key_of_a_server_of_ones_own_is_sent_to_it() -> None:
     with model_server() as server:
         server.key = "a-key-of-mine"
-        async with talking(env={**given(server), "OPENAI_API_KEY": "a-key-of-mine"}) as talk:
+        async with model_clients(
+            env={**provider_environment(server), "OPENAI_API_KEY": "a-key-of-mine"}
+        ) as talk:
             server.play(Turn("Yes."))
             await talk.ask(LOCAL)
         assert await server.endings() == ["whole"]

@@ -2,15 +2,15 @@
 
 import pytest
 from pydantic_ai.messages import ModelRequest, ThinkingPart, ToolCallPart, ToolReturnPart
-from tests.model.script import Call, Trouble, Turn
-from tests.own_agent.models.asking import GPT, LOOK, PROMPT, Heard, at_openai
+from tests.support.model_providers import GPT, LOOK, PROMPT, StreamRecorder, openai_clients
+from tests.support.model_server.script import Call, Trouble, Turn
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_it_is_heard_and_answered_with_results_and_keeps_its_own_thoughts() -> None:
-    heard = Heard()
-    async with at_openai() as talk:
+    heard = StreamRecorder()
+    async with openai_clients() as talk:
         talk.server.play(
             Turn("Two words.", "look", {"a": 1}, think="Let me see.", calls=(Call("look", {"a": 2}),))
         )
@@ -34,8 +34,8 @@ async def test_it_is_heard_and_answered_with_results_and_keeps_its_own_thoughts(
 
 @pytest.mark.parametrize("trouble", [429, 500, 503, "refuse", "broken", "stall", "overloaded"])
 async def test_what_passes_is_asked_again(trouble: Trouble) -> None:
-    heard = Heard()
-    async with at_openai() as talk:
+    heard = StreamRecorder()
+    async with openai_clients() as talk:
         talk.server.play(Turn("At last, an answer.", trouble=(trouble,)))
         await talk.ask(GPT, heard)
     assert ("".join(heard.words), len(heard.agains)) == ("At last, an answer.", 1)
@@ -45,6 +45,6 @@ async def test_what_passes_is_asked_again(trouble: Trouble) -> None:
     ("stop", "reason"), [("", "stop"), ("length", "length"), ("refusal", "content_filter")]
 )
 async def test_why_an_answer_ends_is_known(stop: str, reason: str) -> None:
-    async with at_openai() as talk:
+    async with openai_clients() as talk:
         talk.server.play(Turn("So far.", stop=stop))  # pyright: ignore[reportArgumentType]
         assert (await talk.ask(GPT)).finish_reason == reason

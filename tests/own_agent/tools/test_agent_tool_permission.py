@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import anyio
-from tests.own_agent.tools.company import Listener, company, program, use
+from tests.support.agent_toolset import ToolHost, connected_servers, run_tool, stdio_server
 
 
 async def test_somebody_else_s_tool_is_used_once_a_person_allowed_it(root: Path, log: Path) -> None:
-    listener = Listener(answers=["allowed", "denied", "cancelled"])
+    listener = ToolHost(answers=["allowed", "denied", "cancelled"])
 
-    async with company(root, program(log)) as servers:
+    async with connected_servers(root, stdio_server(log)) as servers:
         wait = servers.tools["somebody__echo"]
-        allowed = await use(wait, listener, id="t1", text="one")
-        denied = await use(wait, listener, id="t2", text="two")
-        cancelled = await use(wait, listener, id="t3", text="three")
+        allowed = await run_tool(wait, listener, id="t1", text="one")
+        denied = await run_tool(wait, listener, id="t2", text="two")
+        cancelled = await run_tool(wait, listener, id="t3", text="three")
 
     assert [call for call, _, _ in listener.asked] == ["t1", "t2", "t3"]
     assert listener.asked[0][1:] == ("echo (somebody)", {"text": "one"})
@@ -25,20 +25,20 @@ async def test_somebody_else_s_tool_is_used_once_a_person_allowed_it(root: Path,
 
 
 async def test_always_is_remembered_for_that_tool_and_answers_those_that_wait(root: Path, log: Path) -> None:
-    listener = Listener(answers=["always", "denied"])
+    listener = ToolHost(answers=["always", "denied"])
     said: list[str] = []
 
-    async with company(root, program(log)) as servers:
+    async with connected_servers(root, stdio_server(log)) as servers:
         tools = servers.tools
 
         async def ask(text: str) -> None:
-            said.append((await use(tools["somebody__echo"], listener, text=text)).text)
+            said.append((await run_tool(tools["somebody__echo"], listener, text=text)).text)
 
         async with anyio.create_task_group() as group:
             for number in range(4):
                 group.start_soon(ask, str(number))
-        later = await use(servers.tools["somebody__echo"], listener, text="later")
-        another = await use(tools["somebody__huge"], listener, lines=1)
+        later = await run_tool(servers.tools["somebody__echo"], listener, text="later")
+        another = await run_tool(tools["somebody__huge"], listener, lines=1)
 
     assert sorted(said) == ["0", "1", "2", "3"]
     assert later.text == "later"
@@ -47,11 +47,11 @@ async def test_always_is_remembered_for_that_tool_and_answers_those_that_wait(ro
 
 
 async def test_a_question_that_is_given_up_leaves_the_next_one_free(root: Path, log: Path) -> None:
-    async with company(root, program(log)) as servers:
+    async with connected_servers(root, stdio_server(log)) as servers:
         tools = servers.tools
         with anyio.move_on_after(0.05) as scope:
-            await use(tools["somebody__echo"], Listener(answers=[None]), text="never")
-        after = await use(tools["somebody__echo"], Listener(answers=["allowed"]), text="after")
+            await run_tool(tools["somebody__echo"], ToolHost(answers=[None]), text="never")
+        after = await run_tool(tools["somebody__echo"], ToolHost(answers=["allowed"]), text="after")
 
     assert scope.cancelled_caught
     assert after.text == "after"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.own_agent.tools.company import company, program, use
+from tests.support.agent_toolset import connected_servers, run_tool, stdio_server
 
 from handrail.own_agent.tools.long_output import KEPT, LONG, Outputs, ReadOutput
 
@@ -14,11 +14,11 @@ LINES = "".join(f"line {number}\n" for number in range(10_000))
 
 
 async def test_a_long_result_is_told_by_its_ends_and_read_on_by_its_handle(root: Path, log: Path) -> None:
-    async with company(root, program(log)) as servers:
+    async with connected_servers(root, stdio_server(log)) as servers:
         tools = servers.tools
-        told = await use(tools["somebody__huge"], lines=100_000)
-        middle = await use(tools["read_output"], handle="output-1", offset=500_000, limit=50)
-        found = await use(tools["read_output"], handle="output-1", pattern="line 77777|LINE 88888")
+        told = await run_tool(tools["somebody__huge"], lines=100_000)
+        middle = await run_tool(tools["read_output"], handle="output-1", offset=500_000, limit=50)
+        found = await run_tool(tools["read_output"], handle="output-1", pattern="line 77777|LINE 88888")
 
     assert len(told.text) < LONG
     assert told.text.startswith("line 0\n")
@@ -49,7 +49,7 @@ async def test_every_line_is_found_by_going_on_where_it_stopped() -> None:
     outputs.short(LINES)
     offset, found = 0, list[str]()
     for _ in range(200):
-        text = (await use(ReadOutput(outputs), handle="output-1", pattern="5", offset=offset)).text
+        text = (await run_tool(ReadOutput(outputs), handle="output-1", pattern="5", offset=offset)).text
         found += [line.partition(": ")[2] for line in text.splitlines() if not line.startswith("[")]
         if not text.endswith("]"):
             break
@@ -63,7 +63,9 @@ async def test_reading_on_to_the_end_gives_the_whole() -> None:
     outputs.short(LINES)
     offset, whole = 0, ""
     while offset < len(LINES):
-        piece = (await use(ReadOutput(outputs), handle="output-1", offset=offset)).text.split("]\n", 1)[1]
+        piece = (await run_tool(ReadOutput(outputs), handle="output-1", offset=offset)).text.split("]\n", 1)[
+            1
+        ]
         whole += piece
         offset += len(piece)
 
@@ -75,7 +77,7 @@ async def test_the_oldest_are_given_up_where_there_is_too_much() -> None:
     for _ in range(3):
         outputs.short("x" * (KEPT // 2))
 
-    gone = await use(ReadOutput(outputs), handle="output-1")
+    gone = await run_tool(ReadOutput(outputs), handle="output-1")
 
     assert gone.failed
     assert "Nothing is kept as 'output-1' any more" in gone.text
@@ -99,7 +101,7 @@ async def test_a_wish_that_cannot_be_met_is_refused_with_the_reason(
     outputs = Outputs()
     outputs.short(LINES)
 
-    refused = await use(ReadOutput(outputs), **input)
+    refused = await run_tool(ReadOutput(outputs), **input)
 
     assert refused.failed
     assert sentence in refused.text

@@ -7,45 +7,52 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
-from tests.e2e.home import until
-from tests.own_agent.tools.company import Listener, company, descriptors, program, use
+from tests.support.agent_toolset import (
+    HANDMADE_SERVER,
+    ToolHost,
+    connected_servers,
+    descriptors,
+    run_tool,
+    stdio_server,
+)
+from tests.support.daemon_home import until
 
 from handrail.own_agent.tools.mcp_servers import MOST_TOOLS
 from handrail.own_agent.tools.mcp_transport import Stdio, is_local
 
 
 def plain(way: str) -> Stdio:
-    return Stdio(name="plain", command=(sys.executable, "-P", str(Path(__file__).with_name("plain.py")), way))
+    return Stdio(name="plain", command=(sys.executable, "-P", str(HANDMADE_SERVER), way))
 
 
 async def test_a_program_of_the_newer_generation_alone_is_greeted_in_it(root: Path) -> None:
-    async with company(root, plain("new")) as servers:
-        said = await use(servers.tools["plain__tool0"])
+    async with connected_servers(root, plain("new")) as servers:
+        said = await run_tool(servers.tools["plain__tool0"])
 
     assert (said.text, servers.problems) == ("plainly", [])
 
 
 async def test_what_a_program_prints_that_is_no_message_is_overheard(root: Path) -> None:
-    async with company(root, plain("chatty")) as servers:
-        odd = await use(servers.tools["plain__tool0"])
+    async with connected_servers(root, plain("chatty")) as servers:
+        odd = await run_tool(servers.tools["plain__tool0"])
 
     assert odd.failed
     assert odd.text == "The MCP server “plain” answered with something that the protocol does not have."
 
 
 async def test_a_list_of_tools_without_an_end_has_one(root: Path) -> None:
-    async with company(root, plain("endless")) as servers:
+    async with connected_servers(root, plain("endless")) as servers:
         tools = servers.tools
 
     assert len([name for name in tools if name.startswith("plain__")]) == MOST_TOOLS
 
 
 async def test_tools_that_come_later_are_offered_then(root: Path, log: Path) -> None:
-    async with company(root, program(log)) as servers:
+    async with connected_servers(root, stdio_server(log)) as servers:
         before = servers.tools
-        await use(before["somebody__grows"])
+        await run_tool(before["somebody__grows"])
         await until(lambda: "somebody__grown" in servers.tools)
-        said = await use(servers.tools["somebody__grown"])
+        said = await run_tool(servers.tools["somebody__grown"])
 
     assert "somebody__grown" not in before
     assert said.text == "grown"
@@ -53,14 +60,14 @@ async def test_tools_that_come_later_are_offered_then(root: Path, log: Path) -> 
 
 async def test_our_own_server_is_tried_again_where_it_could_not_be_reached(root: Path, log: Path) -> None:
     there = root / "there"
-    command = f'test -e there && exec "{sys.executable}" "{program(log).command[2]}" "{log}"'
+    command = f'test -e there && exec "{sys.executable}" "{stdio_server(log).command[2]}" "{log}"'
     late = Stdio(name="handrail", command=("/bin/sh", "-c", command))
 
-    async with company(root, late) as servers:
+    async with connected_servers(root, late) as servers:
         early, problems = servers.tools, servers.problems
         there.touch()
         await servers.settled()
-        said = await use(servers.tools["echo"], Listener(), text="here")
+        said = await run_tool(servers.tools["echo"], ToolHost(), text="here")
 
     assert "echo" not in early
     assert problems == ["The MCP server “handrail” is left out: it ended before it had answered."]
@@ -73,15 +80,15 @@ async def test_a_server_that_is_slow_to_start_is_waited_for_once_and_comes_later
     monkeypatch.setattr("handrail.own_agent.tools.mcp_servers.PATIENCE", 2.0)
     gate = root / "gate"
     os.mkfifo(gate)
-    command = f'read _ < gate; exec "{sys.executable}" "{program(log).command[2]}" "{log}"'
+    command = f'read _ < gate; exec "{sys.executable}" "{stdio_server(log).command[2]}" "{log}"'
 
-    async with company(root, Stdio(name="slow", command=("/bin/sh", "-c", command))) as servers:
+    async with connected_servers(root, Stdio(name="slow", command=("/bin/sh", "-c", command))) as servers:
         early, problems = servers.tools, servers.problems
         with anyio.fail_after(1.0):
             await servers.settled()
         await anyio.to_thread.run_sync(gate.write_text, "\n")
         await until(lambda: "slow__echo" in servers.tools)
-        said = await use(servers.tools["slow__echo"], text="here")
+        said = await run_tool(servers.tools["slow__echo"], text="here")
 
     assert "slow__echo" not in early
     assert problems == ["The MCP server “slow” is left out: it has not answered yet."]
@@ -95,7 +102,7 @@ async def test_a_server_that_never_answers_is_given_up_and_ended(
     monkeypatch.setattr("handrail.own_agent.tools.mcp_servers.CONNECT_SECONDS", 0.2)
     before = descriptors()
 
-    async with company(root, Stdio(name="mute", command=("/bin/sleep", "600.5"))) as servers:
+    async with connected_servers(root, Stdio(name="mute", command=("/bin/sleep", "600.5"))) as servers:
         problems = servers.problems
         await until(lambda: descriptors() <= before)
 

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from tests.own_agent.tools.company import address, company, use
+from tests.support.agent_toolset import connected_servers, http_server, run_tool
 
 from handrail.own_agent.tools.mcp_transport import MOST_EVENT
 
@@ -67,8 +67,8 @@ def port() -> Iterator[int]:
 
 
 async def test_an_answer_without_an_end_is_given_up_and_said_to_be(root: Path, port: int) -> None:
-    async with company(root, address(port)) as servers:
-        result = await use(servers.tools["somebody__talks"])
+    async with connected_servers(root, http_server(port)) as servers:
+        result = await run_tool(servers.tools["somebody__talks"])
 
     assert result.failed
     assert "longer than 32 MiB" in result.text

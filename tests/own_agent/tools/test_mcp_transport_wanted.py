@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from acp.schema import AcpMcpServer, EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
-from tests.own_agent.tools.company import company, program, use
+from tests.support.agent_toolset import connected_servers, run_tool, stdio_server
 
 from handrail.own_agent.tools.mcp_transport import Http, Stdio, own_server, select_servers
 
@@ -63,8 +63,8 @@ async def test_a_program_sees_what_it_was_given_and_no_key(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret")
     monkeypatch.setenv("LC_TIME", "C")
 
-    async with company(root, program(log, GIVEN="by name")) as servers:
-        facts = json.loads((await use(servers.tools["somebody__environment"])).text)
+    async with connected_servers(root, stdio_server(log, GIVEN="by name")) as servers:
+        facts = json.loads((await run_tool(servers.tools["somebody__environment"])).text)
 
     assert "ANTHROPIC_API_KEY" not in facts
     assert (facts["GIVEN"], facts["LC_TIME"], facts["cwd"]) == ("by name", "C", str(root))

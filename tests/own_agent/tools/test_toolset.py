@@ -10,9 +10,16 @@ import anyio
 import anyio.to_thread
 import pytest
 from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio, SseMcpServer
-from tests.e2e.home import BOUND, Home, living, processes, until
-from tests.e2e.person import Person, person_of
-from tests.own_agent.tools.company import SOMEBODY, Listener, descriptors, hands, use, written
+from tests.support.agent_toolset import (
+    SAMPLE_SERVER,
+    ToolHost,
+    descriptors,
+    parallel_calls,
+    read_log,
+    run_tool,
+)
+from tests.support.daemon_home import BOUND, Home, find_processes, running_daemon, until
+from tests.support.person_client import Person, person_of
 
 from handrail.own_agent.tools.mcp_transport import HostServer
 from handrail.own_agent.tools.toolset import Toolset, open_toolset
@@ -23,7 +30,7 @@ ways = pytest.mark.parametrize("way", ["door", "http"])
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    with living("[command]\nstop_grace = 0.3\n") as home:
+    with running_daemon("[command]\nstop_grace = 0.3\n") as home:
         yield home
 
 
@@ -57,11 +64,11 @@ async def test_our_own_tools_have_their_own_names_and_nobody_is_asked_twice(
     root: Path, person: Person, way: Way
 ) -> None:
     (root / "notes.txt").write_text("line one\n")
-    listener = Listener()
+    listener = ToolHost()
 
     async with open_toolset(await given(way, root, person), str(root)) as toolset:
         tools = (await ready(toolset)).tools
-        read = await use(tools["read_file"], listener, path="notes.txt")
+        read = await run_tool(tools["read_file"], listener, path="notes.txt")
 
     assert {"execute_command", "edit_file", "wait_for_call", "update_plan", "read_output"} <= tools.keys()
     assert "approve" not in tools, "which other programs ask through"
@@ -75,7 +82,7 @@ async def test_our_own_tools_have_their_own_names_and_nobody_is_asked_twice(
 async def test_what_a_person_answers_at_our_gate_is_the_result(root: Path, person: Person, way: Way) -> None:
     async with open_toolset(await given(way, root, person), str(root)) as toolset:
         tools = (await ready(toolset)).tools
-        async with hands() as hand:
+        async with parallel_calls() as hand:
             write = hand.begin(tools["write_file"], path="made.txt", content="made\n")
             run = hand.begin(tools["execute_command"], command="sleep 61.1001")
             await person.allow("made.txt")
@@ -94,16 +101,16 @@ async def test_a_cancel_takes_the_command_and_the_open_question_with_it(
 ) -> None:
     async with open_toolset(await given(way, root, person), str(root)) as toolset:
         tools = (await ready(toolset)).tools
-        async with hands() as hand:
+        async with parallel_calls() as hand:
             hand.begin(tools["execute_command"], command="sleep 61.2002")
             running = await person.allow("61.2002")
-            await until(lambda: len(processes("61.2002")) > 0)
+            await until(lambda: len(find_processes("61.2002")) > 0)
             hand.begin(tools["write_file"], path="never.txt", content="no\n")
             question = await person.question("never.txt")
             took = await hand.give_up()
             ran, waited = await person.settled(running), await person.settled(question["call_id"])
-        await until(lambda: not processes("61.2002"))
-        after = await use(tools["list_files"])
+        await until(lambda: not find_processes("61.2002"))
+        after = await run_tool(tools["list_files"])
 
     assert took < 1.0
     assert (ran["status"], ran["by"]) == ("cancelled", "client")
@@ -115,10 +122,10 @@ async def test_a_cancel_takes_the_command_and_the_open_question_with_it(
 async def test_a_person_s_cancel_of_a_call_is_told_as_such(root: Path, person: Person) -> None:
     async with open_toolset([], str(root)) as toolset:
         tools = (await ready(toolset)).tools
-        async with hands() as hand:
+        async with parallel_calls() as hand:
             work = hand.begin(tools["execute_command"], command="sleep 61.3003")
             call = await person.allow("61.3003")
-            await until(lambda: len(processes("61.3003")) > 0)
+            await until(lambda: len(find_processes("61.3003")) > 0)
             await person.cancel(call)
             cancelled = await work.done()
 
@@ -128,7 +135,7 @@ async def test_a_person_s_cancel_of_a_call_is_told_as_such(root: Path, person: P
 async def test_a_call_that_is_handed_back_is_passed_on_as_it_is(root: Path, person: Person) -> None:
     async with open_toolset([], str(root)) as toolset:
         tools = (await ready(toolset)).tools
-        async with hands() as hand:
+        async with parallel_calls() as hand:
             work = hand.begin(tools["execute_command"], command="sleep 61.4004", wait_seconds=1)
             await person.allow("61.4004")
             back = await work.done()
@@ -145,7 +152,9 @@ async def test_a_session_has_its_servers_at_once_and_leaves_nothing_of_them(
     log = tmp_path / "log"
     env = [EnvVariable(name="GIVEN", value="by name")]
     servers: list[HostServer] = [
-        McpServerStdio(name="some body", command=sys.executable, args=[str(SOMEBODY), str(log)], env=env),
+        McpServerStdio(
+            name="some body", command=sys.executable, args=[str(SAMPLE_SERVER), str(log)], env=env
+        ),
         McpServerStdio(name="missing", command="/no/such/program", args=[], env=[]),
         McpServerStdio(name="mute", command="/bin/true", args=[], env=[]),
         HttpMcpServer(type="http", name="nowhere", url="http://127.0.0.1:9/mcp", headers=[]),
@@ -156,7 +165,7 @@ async def test_a_session_has_its_servers_at_once_and_leaves_nothing_of_them(
     async with open_toolset(servers, str(root)) as toolset:
         early = dict(toolset.tools)
         tools = (await ready(toolset)).tools
-        said = await use(tools["some_body__echo"], text="hello")
+        said = await run_tool(tools["some_body__echo"], text="hello")
     await until(lambda: descriptors() <= before)
 
     assert early == {}
@@ -169,23 +178,23 @@ async def test_a_session_has_its_servers_at_once_and_leaves_nothing_of_them(
         "The MCP server “nowhere” is left out: nobody listens at its address.",
         "The MCP server “stranger” is left out: it answers with HTTP 401 (not signed in).",
     ]
-    assert written(log).splitlines()[-1] == "down"
-    assert processes(f"--workspace\0{root}") == []
+    assert read_log(log).splitlines()[-1] == "down"
+    assert find_processes(f"--workspace\0{root}") == []
 
 
 @ways
 async def test_a_daemon_that_was_killed_and_is_back_is_used_as_before(
     root: Path, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with living() as own:
+    with running_daemon() as own:
         monkeypatch.setenv("HANDRAIL_HOME", own.environment["HANDRAIL_HOME"])
         somebody = await anyio.to_thread.run_sync(person_of, own)
         async with open_toolset(await given(way, root, somebody), str(root)) as toolset:
             tools = (await ready(toolset)).tools
-            before = await use(tools["list_files"])
+            before = await run_tool(tools["list_files"])
             await anyio.to_thread.run_sync(own.kill)
             await anyio.to_thread.run_sync(own.up)
-            after = await use(tools["list_files"])
+            after = await run_tool(tools["list_files"])
 
     assert (before.ended, after.ended) == ("done", "done")
 
@@ -198,7 +207,7 @@ async def test_a_session_that_is_closed_while_it_connects_leaves_nothing(root: P
             await toolset.ready()
     await until(lambda: descriptors() <= before)
 
-    await until(lambda: not processes(f"--workspace\0{root}"))
+    await until(lambda: not find_processes(f"--workspace\0{root}"))
 
 
 def test_starting_the_agent_imports_nothing_slow() -> None:

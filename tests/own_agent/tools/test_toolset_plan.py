@@ -3,16 +3,16 @@
 from typing import Any
 
 import pytest
-from tests.own_agent.tools.company import Listener, use
+from tests.support.agent_toolset import ToolHost, run_tool
 
 from handrail.own_agent.tools.agent_tool import PlanEntry
 from handrail.own_agent.tools.toolset import MOST_ENTRIES, UpdatePlan
 
 
 async def test_a_plan_is_shown_whole() -> None:
-    listener = Listener()
+    listener = ToolHost()
 
-    result = await use(
+    result = await run_tool(
         UpdatePlan(),
         listener,
         entries=[
@@ -41,9 +41,9 @@ async def test_a_plan_is_shown_whole() -> None:
     ],
 )
 async def test_what_is_no_plan_is_refused_with_the_reason(input: dict[str, Any], sentence: str) -> None:
-    listener = Listener()
+    listener = ToolHost()
 
-    result = await use(UpdatePlan(), listener, **input)
+    result = await run_tool(UpdatePlan(), listener, **input)
 
     assert result.failed
     assert sentence in result.text

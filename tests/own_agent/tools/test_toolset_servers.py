@@ -4,15 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.own_agent.tools.company import company, program, use
+from tests.support.agent_toolset import connected_servers, run_tool, stdio_server
 
 from handrail.own_agent.tools.toolset import LONGEST_NAME, tool_name
 
 
 async def test_a_program_s_tools_are_offered_under_its_name_and_work(root: Path, log: Path) -> None:
-    async with company(root, program(log)) as servers:
+    async with connected_servers(root, stdio_server(log)) as servers:
         tools = servers.tools
-        said = await use(tools["somebody__echo"], text="hello")
+        said = await run_tool(tools["somebody__echo"], text="hello")
 
     assert {"somebody__echo", "somebody__raises", "update_plan", "read_output"} <= tools.keys()
     assert tools["somebody__echo"].definition.parameters_json_schema["required"] == ["text"]
@@ -23,9 +23,9 @@ async def test_a_program_s_tools_are_offered_under_its_name_and_work(root: Path,
 
 
 async def test_two_servers_with_tools_of_one_name_both_have_theirs(root: Path, log: Path) -> None:
-    async with company(root, program(log, name="a b"), program(log, name="c")) as servers:
-        first = await use(servers.tools["a_b__echo"], text="first")
-        second = await use(servers.tools["c__echo"], text="second")
+    async with connected_servers(root, stdio_server(log, name="a b"), stdio_server(log, name="c")) as servers:
+        first = await run_tool(servers.tools["a_b__echo"], text="first")
+        second = await run_tool(servers.tools["c__echo"], text="second")
 
     assert (first.text, second.text) == ("first", "second")
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.gate.scene import scene
 from tests.gate.test_gate_ask import Wish, asker
-from tests.gate.toys import Write
+from tests.support.gate_world import gate_world
+from tests.support.sample_tools import Write
 
 from handrail.gate.person_actions import NO_EDITS
 from handrail.server.api.approvals import ApprovalContext, approval_view
@@ -15,7 +15,10 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_person_learns_whether_they_may_edit_it_and_why_not(tmp_path: Path) -> None:
-    async with scene(tmp_path, Wish(), Write()) as here, open_records(tmp_path / "handrail.db") as records:
+    async with (
+        gate_world(tmp_path, Wish(), Write()) as here,
+        open_records(tmp_path / "handrail.db") as records,
+    ):
         told: dict[str, tuple[bool, str]] = {}
         for client in (asker(here), here.client("write")):
             question = await here.question(await client.call())

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio.abc import ByteReceiveStream
-from tests.server.pair import connected
+from tests.support.socket_pair import connected_pair
 
 from handrail.server.mcp._lines import UNSENT_BYTES
 
@@ -23,21 +23,21 @@ async def read_exactly(peer: ByteReceiveStream, count: int) -> bytes:
 
 
 async def test_a_line_comes_whole_however_it_arrives(tmp_path: Path) -> None:
-    async with connected(tmp_path) as pair:
+    async with connected_pair(tmp_path) as pair:
         for part in (b"on", b"e\ntw", b"o\n\nthree\n"):
             await pair.peer.send(part)
         assert [await pair.lines.read() for _ in range(4)] == [b"one", b"two", b"", b"three"]
 
 
 async def test_a_line_that_is_too_long_is_skipped_and_the_next_one_read(tmp_path: Path) -> None:
-    async with connected(tmp_path) as pair, anyio.create_task_group() as group:
+    async with connected_pair(tmp_path) as pair, anyio.create_task_group() as group:
         group.start_soon(pair.peer.send, LARGE + b"next\n")
         assert await pair.lines.read(100) is None
         assert await pair.lines.read(100) == b"next"
 
 
 async def test_the_end_of_the_stream_is_told(tmp_path: Path) -> None:
-    async with connected(tmp_path) as pair:
+    async with connected_pair(tmp_path) as pair:
         await pair.peer.send(b"last\nunfinished")
         await pair.peer.aclose()
         assert await pair.lines.read() == b"last"
@@ -48,7 +48,7 @@ async def test_the_end_of_the_stream_is_told(tmp_path: Path) -> None:
 
 
 async def test_a_line_once_begun_is_finished_though_its_writer_stopped_waiting(tmp_path: Path) -> None:
-    async with connected(tmp_path) as pair, anyio.create_task_group() as group:
+    async with connected_pair(tmp_path) as pair, anyio.create_task_group() as group:
         group.start_soon(pair.lines.flush)
         with anyio.CancelScope() as scope:
             scope.cancel()
@@ -61,7 +61,7 @@ async def test_a_line_once_begun_is_finished_though_its_writer_stopped_waiting(t
 
 
 async def test_whoever_has_more_to_say_waits_for_a_peer_that_does_not_read(tmp_path: Path) -> None:
-    async with connected(tmp_path) as pair, anyio.create_task_group() as group:
+    async with connected_pair(tmp_path) as pair, anyio.create_task_group() as group:
         group.start_soon(pair.lines.flush)
         pair.lines.put(LARGE)
         assert pair.lines.is_full
@@ -75,7 +75,7 @@ async def test_whoever_has_more_to_say_waits_for_a_peer_that_does_not_read(tmp_p
 
 
 async def test_a_peer_that_ended_its_input_still_listens_until_it_hangs_up(tmp_path: Path) -> None:
-    async with connected(tmp_path) as pair:
+    async with connected_pair(tmp_path) as pair:
         await pair.peer.send_eof()
         with pytest.raises(anyio.EndOfStream):
             await pair.lines.read()

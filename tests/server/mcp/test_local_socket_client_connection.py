@@ -14,7 +14,7 @@ from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from tests.server.pair import BOUND, connected
+from tests.support.socket_pair import BOUND, connected_pair
 
 from handrail.server.mcp import local_socket
 from handrail.server.mcp._lines import LINE_BYTES
@@ -45,7 +45,7 @@ class Door:
 @asynccontextmanager
 async def talking(folder: Path) -> AsyncGenerator[Door]:
     """A door that has shaken hands with a server whose tool `wait` answers at the bell, and all others at once."""
-    async with connected(folder) as pair, anyio.create_task_group() as group:
+    async with connected_pair(folder) as pair, anyio.create_task_group() as group:
         door = Door(
             pair.peer, BufferedByteReceiveStream(pair.peer), anyio.Event(), DoorConnection(pair.lines)
         )
@@ -137,7 +137,7 @@ async def test_a_door_that_ended_its_input_gets_the_answers_it_waits_for(tmp_pat
 
 
 async def test_nobody_waits_for_the_answer_to_a_request_that_was_cancelled(tmp_path: Path) -> None:
-    async with connected(tmp_path) as pair:
+    async with connected_pair(tmp_path) as pair:
         talk = DoorConnection(pair.lines)
         for message in (use(1, "wait"), cancel([]), cancel(1)):
             await pair.peer.send(json.dumps(message).encode() + b"\n")

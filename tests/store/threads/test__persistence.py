@@ -6,11 +6,10 @@ from contextlib import closing
 import anyio
 import anyio.lowlevel
 import pytest
-from tests.actors import ANN
-from tests.store.conftest import Kept
-from tests.store.facts import opened, said
 from tests.store.test_journal_unwritable import files_no_larger_than, refused
-from tests.store.threads.talk import Reader, Talk, reading, talking
+from tests.support.actors import ANN
+from tests.support.sample_events import JournalFiles, call_opened, daemon_stopped
+from tests.support.thread_store import ThreadReader, ThreadStore, follow_thread, thread_store
 
 from handrail.errors import Unwritable
 from handrail.store import writer
@@ -30,7 +29,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_persistence, "AGAIN_SECONDS", 0.05)
 
 
-async def on_disk(talk: Talk, thread: str, *texts: str) -> None:
+async def on_disk(talk: ThreadStore, thread: str, *texts: str) -> None:
     """Wait, without asking for it, until these are the messages on disk, whole."""
     with anyio.fail_after(20):
         while True:
@@ -40,12 +39,12 @@ async def on_disk(talk: Talk, thread: str, *texts: str) -> None:
             await anyio.lowlevel.checkpoint()
 
 
-async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         await talk.threads.written()
-        reader = Reader()
-        async with reading(talk, thread, reader):
+        reader = ThreadReader()
+        async with follow_thread(talk, thread, reader):
             answer = talk.threads.open_message(thread, "assistant")
             text = answer.add("text", "one")
             await talk.threads.written()
@@ -61,13 +60,15 @@ async def test_what_is_said_while_the_disk_is_full_is_there_once_it_is_not(kept:
                 assert len((await talk.threads.snapshot(thread)).messages) == 2
                 await reader.until(lambda: len(reader.stops) == 2)
             await on_disk(talk, thread, f"one{LARGE} two", "and another")
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         assert [one.stop for one in await talk.threads.messages(thread)] == ["end_turn", "end_turn"]
     assert verify(kept.path, kept.head).ok
 
 
-async def test_a_thread_that_could_not_be_written_is_written_later_with_all_that_is_in_it(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_thread_that_could_not_be_written_is_written_later_with_all_that_is_in_it(
+    kept: JournalFiles,
+) -> None:
+    async with thread_store(kept) as talk:
         with files_no_larger_than(FULL):
             thread = talk.open()
             talk.say(thread, LARGE)
@@ -92,29 +93,29 @@ async def test_a_thread_that_could_not_be_written_is_written_later_with_all_that
         ]
 
 
-async def test_whoever_waits_for_a_fact_is_told_when_what_was_said_takes_it_along(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_whoever_waits_for_a_fact_is_told_when_what_was_said_takes_it_along(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         await talk.threads.written()
         with files_no_larger_than(FULL):
             talk.threads.open_message(thread, "assistant").add("text", LARGE)
-            await refused(talk.journal, talk.journal.append(opened("c1")))
+            await refused(talk.journal, talk.journal.append(call_opened("c1")))
         with anyio.fail_after(20):
-            await talk.journal.committed(talk.journal.append(opened("c2")))
+            await talk.journal.committed(talk.journal.append(call_opened("c2")))
         await talk.threads.written()
         assert [call.id for call in await talk.records.calls.find()] == ["c2"]
         assert [one.parts[0].text for one in await talk.records.threads.messages(thread)] == [LARGE]
 
 
-async def test_what_the_database_will_never_take_is_refused_alone(kept: Kept) -> None:
+async def test_what_the_database_will_never_take_is_refused_alone(kept: JournalFiles) -> None:
     fates: list[Fate] = []
-    async with talking(kept) as talk:
-        talk.journal.append(said("before"))
+    async with thread_store(kept) as talk:
+        talk.journal.append(daemon_stopped("before"))
         talk.journal.outbox.write([("INSERT INTO threads VALUES (1)", ())], 0, fates.append)
         talk.journal.outbox.write([("INSERT INTO upkeep VALUES (?)", ("no number",))], 0, fates.append)
         talk.journal.outbox.write([("INSERT INTO upkeep VALUES (?)", (2**70,))], 0, fates.append)
         talk.journal.outbox.write([("UPDATE upkeep SET due = 0", ())], 0, fates.append)
-        await talk.journal.committed(talk.journal.append(said("after")))
+        await talk.journal.committed(talk.journal.append(daemon_stopped("after")))
         with anyio.fail_after(10):
             while len(fates) < 4:
                 await anyio.lowlevel.checkpoint()
@@ -124,11 +125,11 @@ async def test_what_the_database_will_never_take_is_refused_alone(kept: Kept) ->
 
 
 async def test_a_disk_that_hangs_holds_what_is_said_in_memory_once(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: JournalFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "PENDING_BYTES", 50_000)
     monkeypatch.setattr(writer, "FLOW_SECONDS", 0.01)
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         await talk.threads.written()
         with closing(sqlite3.connect(kept.path, isolation_level=None)) as other:
@@ -146,9 +147,9 @@ async def test_a_disk_that_hangs_holds_what_is_said_in_memory_once(
 
 
 async def test_streaming_costs_a_commit_each_tenth_of_a_second_and_none_when_nothing_is_said(
-    kept: Kept,
+    kept: JournalFiles,
 ) -> None:
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         text = talk.threads.open_message(thread, "assistant").add("text")
         await talk.threads.written()
@@ -162,5 +163,5 @@ async def test_streaming_costs_a_commit_each_tenth_of_a_second_and_none_when_not
         await talk.threads.written()
         before = talk.journal.commits
         for number in range(20):
-            await talk.journal.committed(talk.journal.append(opened(f"c{number}")))
+            await talk.journal.committed(talk.journal.append(call_opened(f"c{number}")))
         assert talk.journal.commits - before == 20

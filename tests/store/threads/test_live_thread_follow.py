@@ -12,9 +12,9 @@ import pytest
 from anyio.abc import TaskGroup
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.actors import ANN
-from tests.store.conftest import Kept
-from tests.store.threads.talk import Reader, Talk, reading, talking
+from tests.support.actors import ANN
+from tests.support.sample_events import JournalFiles
+from tests.support.thread_store import ThreadReader, ThreadStore, follow_thread, thread_store
 
 from handrail.store.threads.live_thread import KEPT, Flow, Thread
 from handrail.store.threads.message import Message
@@ -47,12 +47,12 @@ class Slow:
     """A reader who takes what is sent only when told to, and comes and goes."""
 
     def __init__(self, eager: bool = False) -> None:
-        self.reader = Reader()
+        self.reader = ThreadReader()
         self._permits = anyio.Semaphore(0)
         self._scope: anyio.CancelScope | None = None
         self._free = eager
 
-    def come(self, group: TaskGroup, talk: Talk, thread: str) -> None:
+    def come(self, group: TaskGroup, talk: ThreadStore, thread: str) -> None:
         if self._scope is None:
             self._scope = anyio.CancelScope()
             group.start_soon(self._follow, self._scope, talk, thread)
@@ -65,7 +65,7 @@ class Slow:
     def forget(self, how: int) -> None:
         """Begin anew, with a cursor of no time at all; or with one that is older than what one has."""
         if how < 2:
-            self.reader = Reader(rev=how * 2**53)
+            self.reader = ThreadReader(rev=how * 2**53)
         else:
             self.reader.rev -= how
 
@@ -76,7 +76,7 @@ class Slow:
         self._free = True
         self._permits.release()
 
-    async def _follow(self, scope: anyio.CancelScope, talk: Talk, thread: str) -> None:
+    async def _follow(self, scope: anyio.CancelScope, talk: ThreadStore, thread: str) -> None:
         with scope:
             await talk.threads.follow(thread, self.reader.rev, self._send)
 
@@ -89,7 +89,7 @@ class Slow:
 class Story:
     """Steps of a conversation, on one store."""
 
-    def __init__(self, talk: Talk, group: TaskGroup, thread: str, readers: Sequence[Slow]) -> None:
+    def __init__(self, talk: ThreadStore, group: TaskGroup, thread: str, readers: Sequence[Slow]) -> None:
         self.talk = talk
         self.group = group
         self.thread = thread
@@ -163,16 +163,18 @@ class Story:
                 pass
 
 
-async def all_agree(talk: Talk, thread: str, readers: Sequence[Slow]) -> None:
+async def all_agree(talk: ThreadStore, thread: str, readers: Sequence[Slow]) -> None:
     now = await talk.threads.snapshot(thread, limit=1000)
     for slow in readers:
         await slow.reader.until(lambda slow=slow: slow.reader.same_as(now))
 
 
-async def tell(kept: Kept, thread: str | None, steps: Steps, readers: Sequence[Slow], last: bool) -> str:
+async def tell(
+    kept: JournalFiles, thread: str | None, steps: Steps, readers: Sequence[Slow], last: bool
+) -> str:
     """Do the steps, then crash; or, at the last, let all readers catch up."""
     async with AsyncExitStack() as stack:
-        talk = await stack.enter_async_context(talking(kept))
+        talk = await stack.enter_async_context(thread_store(kept))
         if thread is None:
             thread = talk.open()
             await talk.threads.written()
@@ -201,7 +203,7 @@ async def tell(kept: Kept, thread: str | None, steps: Steps, readers: Sequence[S
 @settings(max_examples=40, deadline=None)
 def test_every_reader_ends_with_what_was_said(steps: Steps, backend: str) -> None:
     with tempfile.TemporaryDirectory() as place:
-        kept = Kept(Path(place, "db"), Path(place, "head"))
+        kept = JournalFiles(Path(place, "db"), Path(place, "head"))
         anyio.run(tell, kept, None, steps, [Slow(eager=True), Slow()], True, backend=backend)
 
 
@@ -212,8 +214,8 @@ def test_every_reader_ends_with_what_a_crash_left(before: Steps, after: Steps) -
 
     async def main(place: Path) -> None:
         readers.extend((Slow(eager=True), Slow()))
-        thread = await tell(Kept(place / "db", place / "head"), None, before, readers, last=False)
-        await tell(Kept(place / "crashed", place / "head2"), thread, after, readers, last=True)
+        thread = await tell(JournalFiles(place / "db", place / "head"), None, before, readers, last=False)
+        await tell(JournalFiles(place / "crashed", place / "head2"), thread, after, readers, last=True)
 
     readers.clear()
     with tempfile.TemporaryDirectory() as place:
@@ -221,8 +223,8 @@ def test_every_reader_ends_with_what_a_crash_left(before: Steps, after: Steps) -
 
 
 @pytest.mark.anyio
-async def test_a_slow_reader_is_sent_what_came_meanwhile_put_together(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_slow_reader_is_sent_what_came_meanwhile_put_together(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         slow = Slow()
         async with anyio.create_task_group() as group:
@@ -238,8 +240,8 @@ async def test_a_slow_reader_is_sent_what_came_meanwhile_put_together(kept: Kept
 
 
 @pytest.mark.anyio
-async def test_a_reader_who_is_not_too_far_behind_is_never_sent_all_anew(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_reader_who_is_not_too_far_behind_is_never_sent_all_anew(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         slow = Slow()
         slow.reader.load(await talk.threads.snapshot(thread))
@@ -256,15 +258,17 @@ async def test_a_reader_who_is_not_too_far_behind_is_never_sent_all_anew(kept: K
 
 
 @pytest.mark.anyio
-async def test_a_reader_who_comes_back_with_what_they_have_is_sent_only_what_is_new(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_reader_who_comes_back_with_what_they_have_is_sent_only_what_is_new(
+    kept: JournalFiles,
+) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         answer = talk.threads.open_message(thread, "assistant")
         old, new = answer.add("text", "said before"), answer.add("text", "")
-        reader = Reader()
+        reader = ThreadReader()
         reader.load(await talk.threads.snapshot(thread))
         new.grow("said since")
-        async with reading(talk, thread, reader):
+        async with follow_thread(talk, thread, reader):
             await reader.until(lambda: reader.texts[answer.id, 1] == "said since")
         assert [(growth.n, growth.text) for flow in reader.flows for growth in flow.growths] == [
             (new.n, "said since")
@@ -273,13 +277,13 @@ async def test_a_reader_who_comes_back_with_what_they_have_is_sent_only_what_is_
         assert [flow.reset for flow in reader.flows] == [False]
 
 
-def kept_in_memory(talk: Talk, thread: str) -> Thread:
+def kept_in_memory(talk: ThreadStore, thread: str) -> Thread:
     return talk.threads._thread(thread)  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.anyio
-async def test_memory_holds_nothing_of_what_is_over_and_on_disk(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_memory_holds_nothing_of_what_is_over_and_on_disk(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         for number in range(20):
             talk.say(thread, f"message {number}")

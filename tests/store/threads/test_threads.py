@@ -5,10 +5,9 @@ from dataclasses import replace
 import anyio
 import anyio.lowlevel
 import pytest
-from tests.actors import ANN
-from tests.store.conftest import Kept
-from tests.store.facts import caller
-from tests.store.threads.talk import Reader, reading, talking
+from tests.support.actors import ANN
+from tests.support.sample_events import JournalFiles, caller
+from tests.support.thread_store import ThreadReader, follow_thread, thread_store
 
 from handrail.store.actor import actor_from_text
 from handrail.store.events import OperationEnded, OperationOpened
@@ -17,8 +16,8 @@ from handrail.store.threads.thread_records import SessionRecord
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_is_said_is_read_at_once_and_again_after_a_restart(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_what_is_said_is_read_at_once_and_again_after_a_restart(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         talk.say(thread, "Hello")
         answer = talk.threads.open_message(thread, "assistant", agent="demo", operation="o1")
@@ -37,7 +36,7 @@ async def test_what_is_said_is_read_at_once_and_again_after_a_restart(kept: Kept
         assert before.messages[1].stop is None
         answer.end("end_turn")
         said = await talk.threads.messages(thread)
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         after = await talk.threads.snapshot(thread)
         assert [(one.id, one.n, one.role, one.parts) for one in after.messages] == [
             (one.id, one.n, one.role, one.parts) for one in said
@@ -47,12 +46,12 @@ async def test_what_is_said_is_read_at_once_and_again_after_a_restart(kept: Kept
         assert not after.more
 
 
-async def test_a_reader_sees_text_grow_from_where_it_has_it(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_reader_sees_text_grow_from_where_it_has_it(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
-        reader = Reader()
+        reader = ThreadReader()
         reader.load(await talk.threads.snapshot(thread))
-        async with reading(talk, thread, reader):
+        async with follow_thread(talk, thread, reader):
             answer = talk.threads.open_message(thread, "assistant", agent="demo")
             text = answer.add("text", "One")
             await reader.until(lambda: reader.texts == {(answer.id, 0): "One"})
@@ -67,8 +66,8 @@ async def test_a_reader_sees_text_grow_from_where_it_has_it(kept: Kept) -> None:
             await reader.until(lambda: reader.stops == {answer.id: "end_turn"})
 
 
-async def test_what_flows_is_on_disk_soon_though_nobody_asks(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_what_flows_is_on_disk_soon_though_nobody_asks(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         answer = talk.threads.open_message(thread, "assistant")
         answer.add("text", "so far").grow(" so good")
@@ -78,8 +77,8 @@ async def test_what_flows_is_on_disk_soon_though_nobody_asks(kept: Kept) -> None
         assert found[0].parts[0].text == "so far so good"
 
 
-async def test_threads_are_listed_by_what_was_said_last(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_threads_are_listed_by_what_was_said_last(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         first, second = talk.open("First"), talk.open("Second")
         elsewhere = talk.open("Elsewhere", workspace="/elsewhere")
         await talk.threads.written()
@@ -95,8 +94,8 @@ async def test_threads_are_listed_by_what_was_said_last(kept: Kept) -> None:
         assert (oldest.messages, oldest.stop, oldest.operation) == (0, None, None)
 
 
-async def test_a_thread_says_what_runs_for_it_and_what_waits(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_thread_says_what_runs_for_it_and_what_waits(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         who = replace(caller(), thread=thread)
         talk.journal.append(OperationOpened(operation="o1", caller=who))
@@ -122,8 +121,8 @@ async def test_a_thread_says_what_runs_for_it_and_what_waits(kept: Kept) -> None
         )
 
 
-async def test_a_workspace_without_a_thread_gets_one_and_only_one(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_workspace_without_a_thread_gets_one_and_only_one(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         found: list[str] = []
 
         async def ask() -> None:
@@ -137,8 +136,8 @@ async def test_a_workspace_without_a_thread_gets_one_and_only_one(kept: Kept) ->
         assert await talk.threads.default("/other", "demo") != found[0]
 
 
-async def test_a_thread_that_is_renamed_says_by_whom(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_thread_that_is_renamed_says_by_whom(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open("Old")
         talk.threads.rename(thread, "New", actor_from_text("agent demo"))
         await talk.threads.written()
@@ -147,13 +146,15 @@ async def test_a_thread_that_is_renamed_says_by_whom(kept: Kept) -> None:
         assert (found.title, found.titled_by) == ("New", "agent demo")
 
 
-async def test_an_agents_own_session_is_remembered_with_how_far_it_knows_the_thread(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_an_agents_own_session_is_remembered_with_how_far_it_knows_the_thread(
+    kept: JournalFiles,
+) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         talk.threads.bind(thread, "demo", "s1", "new", 2)
         talk.threads.bind(thread, "other", "x1", "transcript", 4)
         talk.threads.bind(thread, "demo", "s2", "resumed", 6)
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         assert await talk.threads.sessions(thread) == {
             "demo": SessionRecord(session="s2", upto=6),
             "other": SessionRecord(session="x1", upto=4),
@@ -162,9 +163,9 @@ async def test_an_agents_own_session_is_remembered_with_how_far_it_knows_the_thr
 
 @pytest.mark.parametrize(("before", "shared"), [(False, ["one", "two"]), (True, ["one"])])
 async def test_a_fork_shares_what_was_said_up_to_a_message(
-    kept: Kept, before: bool, shared: list[str]
+    kept: JournalFiles, before: bool, shared: list[str]
 ) -> None:
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         thread = talk.open("Trunk")
         ids = [talk.say(thread, text) for text in ("one", "two", "three")]
         fork = await talk.threads.fork(thread, ids[1], before, "", ANN)
@@ -183,8 +184,8 @@ async def test_a_fork_shares_what_was_said_up_to_a_message(
         assert len(await talk.threads.messages(fork)) == len(shared) + 1
 
 
-async def test_a_fork_at_a_message_of_another_thread_is_refused(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_fork_at_a_message_of_another_thread_is_refused(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         other = talk.say(talk.open(), "elsewhere")
         with pytest.raises(LookupError, match=f"There is no message {other} in thread {thread}"):

@@ -9,9 +9,9 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from tests.actors import ANN
-from tests.store.conftest import Kept
-from tests.store.threads.talk import Reader, Talk, talking
+from tests.support.actors import ANN
+from tests.support.sample_events import JournalFiles
+from tests.support.thread_store import ThreadReader, ThreadStore, thread_store
 
 from handrail.store import writer
 from handrail.store.integrity import verify
@@ -35,7 +35,7 @@ def word(chance: random.Random) -> str:
     return f"{SECRET.decode()}{chance.randrange(1 << 40):x} "
 
 
-async def stream(talk: Talk, threads: list[str], chance: random.Random, steps: int) -> None:
+async def stream(talk: ThreadStore, threads: list[str], chance: random.Random, steps: int) -> None:
     """Secret and other conversations grow side by side, in pieces of every size, written down in between."""
     said = {thread: talk.threads.open_message(thread, "assistant") for thread in threads}
     for _ in range(steps):
@@ -71,10 +71,10 @@ async def files_without_secrets(folder: Path) -> None:
 
 @pytest.mark.parametrize(("seed", "steps"), [(0, 8000), (1, 800), (15, 1500)])
 async def test_no_word_of_a_deleted_conversation_is_left_in_the_files(
-    kept: Kept, seed: int, steps: int, monkeypatch: pytest.MonkeyPatch
+    kept: JournalFiles, seed: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "QUIET_SECONDS", 0.05)
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         threads = [talk.open(title=SECRET.decode()), *(talk.open() for _ in range(3))]
         await stream(talk, threads, random.Random(seed), steps)
         others = [await talk.threads.messages(thread) for thread in threads[1:]]
@@ -94,23 +94,23 @@ async def test_no_word_of_a_deleted_conversation_is_left_in_the_files(
 
 
 async def test_what_is_still_to_be_erased_is_erased_after_a_restart(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+    kept: JournalFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         thread = talk.open(title=SECRET.decode())
         await stream(talk, [thread, talk.open()], random.Random(0), 400)
         await talk.threads.delete(thread, ANN)
     assert free_pages(kept.path), "the file was not written anew yet"
     monkeypatch.setattr(writer, "QUIET_SECONDS", 0.05)
-    async with talking(kept):
+    async with thread_store(kept):
         with anyio.fail_after(20):
             while await anyio.to_thread.run_sync(free_pages, kept.path):
                 await anyio.lowlevel.checkpoint()
         await files_without_secrets(kept.path.parent)
 
 
-async def test_nothing_can_be_said_in_a_conversation_that_is_deleted(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_nothing_can_be_said_in_a_conversation_that_is_deleted(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         message = talk.threads.open_message(thread, "assistant")
         part = message.add("text", "so far")
@@ -124,11 +124,11 @@ async def test_nothing_can_be_said_in_a_conversation_that_is_deleted(kept: Kept)
     assert secrets_in(kept.path.parent) == {}
 
 
-async def test_whoever_follows_a_conversation_is_let_go_when_it_is_deleted(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_whoever_follows_a_conversation_is_let_go_when_it_is_deleted(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         talk.say(thread, "hello")
-        reader = Reader()
+        reader = ThreadReader()
         with anyio.fail_after(10):
             async with anyio.create_task_group() as group:
                 group.start_soon(talk.threads.follow, thread, reader.rev, reader.take)

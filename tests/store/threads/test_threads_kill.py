@@ -1,30 +1,21 @@
 """`kill -9` in the middle of an answer takes at most the last 200 ms of it."""
 
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from tests.store.conftest import Kept
-from tests.store.threads.talk import talking
+from tests.support.sample_events import JournalFiles, endless_writer
+from tests.support.thread_store import thread_store
 
 from handrail.store.integrity import verify
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[3]
 KILLS = 8
 
 
-def spoken_until_killed(kept: Kept, words: int) -> list[tuple[str, str, float]]:
-    """Run the speaker and kill it after so many words; each one it told us of, with its time."""
-    child = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("speaker.py")), str(kept.path), str(kept.head)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
+def spoken_until_killed(kept: JournalFiles, words: int) -> list[tuple[str, str, float]]:
+    """Run the writer and kill it after so many words; each one it told us of, with its time."""
+    child = endless_writer("text", kept)
     assert child.stdout is not None
     with child.stdout as told:
         lines = [told.readline() for _ in range(words)]
@@ -37,11 +28,11 @@ def spoken_until_killed(kept: Kept, words: int) -> list[tuple[str, str, float]]:
 
 @pytest.mark.serial
 @pytest.mark.timeout(180)
-async def test_a_killed_daemon_loses_at_most_the_last_200_ms_of_what_was_said(kept: Kept) -> None:
+async def test_a_killed_daemon_loses_at_most_the_last_200_ms_of_what_was_said(kept: JournalFiles) -> None:
     chance = random.Random(7)
     for _ in range(KILLS):
         said = spoken_until_killed(kept, chance.randint(1, 900))
-        async with talking(kept) as talk:
+        async with thread_store(kept) as talk:
             messages = await talk.threads.messages(said[0][0])
             kept_words = "".join(part.text for message in messages for part in message.parts).split()
             assert kept_words[: len(said)] == [word for _, word, _ in said][: len(kept_words)], "in order"

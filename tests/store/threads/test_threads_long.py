@@ -2,9 +2,9 @@
 
 import anyio
 import pytest
-from tests.actors import ANN
-from tests.store.conftest import Kept
-from tests.store.threads.talk import Talk, talking
+from tests.support.actors import ANN
+from tests.support.sample_events import JournalFiles
+from tests.support.thread_store import ThreadStore, thread_store
 
 from handrail.store.threads.thread_records import MessagePart, MessageRecord
 
@@ -34,7 +34,7 @@ def said(number: int) -> MessageRecord:
     )
 
 
-async def a_long_talk(talk: Talk) -> str:
+async def a_long_talk(talk: ThreadStore) -> str:
     thread = talk.open("Long")
     with anyio.fail_after(120):
         await talk.threads.retell(thread, (said(number) for number in range(LONG)))
@@ -43,11 +43,11 @@ async def a_long_talk(talk: Talk) -> str:
 
 @pytest.mark.timeout(180)
 async def test_a_thread_of_five_thousand_messages_is_opened_by_its_end_and_read_page_by_page(
-    kept: Kept,
+    kept: JournalFiles,
 ) -> None:
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         thread = await a_long_talk(talk)
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         assert len((await talk.threads.snapshot(thread)).messages) == 60
         page = await talk.threads.page(thread, LONG // 2)
         assert [message.n for message in page.messages] == [*range(LONG // 2 - 60, LONG // 2)]

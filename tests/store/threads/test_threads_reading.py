@@ -1,8 +1,8 @@
 """What is read is all there is, even when it leaves the memory for the disk while it is being read."""
 
 import pytest
-from tests.store.conftest import Kept
-from tests.store.threads.talk import Talk, talking
+from tests.support.sample_events import JournalFiles
+from tests.support.thread_store import ThreadStore, thread_store
 
 from handrail.store.journal import open_journal
 from handrail.store.query import Reader
@@ -30,13 +30,13 @@ class LateThreads(ThreadQueries):
         return found
 
 
-async def test_what_leaves_the_memory_while_the_disk_is_read_is_not_missed(kept: Kept) -> None:
+async def test_what_leaves_the_memory_while_the_disk_is_read_is_not_missed(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         reader = Reader(kept.path)
         records, late = Records(reader), LateThreads(reader)
         records.threads = late
         threads = Threads(journal, records)
-        talk = Talk(journal, records, threads)
+        talk = ThreadStore(journal, records, threads)
         thread = talk.open()
         await threads.written()
         for read in (threads.messages, threads.transcript):
@@ -51,8 +51,8 @@ async def test_what_leaves_the_memory_while_the_disk_is_read_is_not_missed(kept:
         records.close()
 
 
-async def test_a_long_conversation_is_read_page_by_page(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_a_long_conversation_is_read_page_by_page(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         ids = [talk.say(thread, str(number)) for number in range(25)]
         newest = await talk.threads.snapshot(thread, limit=10)
@@ -66,8 +66,8 @@ async def test_a_long_conversation_is_read_page_by_page(kept: Kept) -> None:
         assert not oldest.more
 
 
-async def test_what_is_in_memory_and_on_disk_is_read_once_and_in_order(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_what_is_in_memory_and_on_disk_is_read_once_and_in_order(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         ids = [talk.say(thread, "one")]
         open_one = talk.threads.open_message(thread, "assistant")
@@ -82,7 +82,7 @@ async def test_what_is_in_memory_and_on_disk_is_read_once_and_in_order(kept: Kep
         assert [message.parts[0].text for message in transcript] == ["two", "three", "four"]
 
 
-async def test_there_is_nothing_to_read_of_a_thread_that_is_not_there(kept: Kept) -> None:
-    async with talking(kept) as talk:
+async def test_there_is_nothing_to_read_of_a_thread_that_is_not_there(kept: JournalFiles) -> None:
+    async with thread_store(kept) as talk:
         with pytest.raises(LookupError, match="There is no thread h0"):
             await talk.threads.snapshot("h0")

@@ -9,8 +9,20 @@ from typing import Any, cast
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, until
-from tests.terminal.stage import AGENT, ANN, COMMAND, OWN, TRACKED, Typed, found_anywhere, keys, says, sharing
+from tests.support.keeper_terminals import (
+    AGENT,
+    ANN,
+    BOUND,
+    COMMAND,
+    OWN,
+    TRACKED,
+    Typed,
+    files_with_text,
+    shared_terminals,
+    type_keys,
+    until,
+    wait_for_output,
+)
 
 from handrail.terminal.input import typing_history
 from handrail.terminal.input import typing_history as typed_line
@@ -40,37 +52,37 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_line_typed_key_by_key_at_a_prompt_is_one_entry(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.bash()
-        await keys(terminal, "echo hello there\r")
+        await type_keys(terminal, "echo hello there\r")
         await until(lambda: stage.typed != [])
         assert stage.typed == [Typed("ann", True, "echo hello there")]
 
 
 async def test_a_line_that_was_mended_while_it_was_typed_is_kept_as_it_was_sent(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.bash()
-        await keys(terminal, "echo helo\x7flo\r")
-        await says(terminal, b"\rhello")
+        await type_keys(terminal, "echo helo\x7flo\r")
+        await wait_for_output(terminal, b"\rhello")
         await until(lambda: stage.typed != [])
         assert stage.typed == [Typed("ann", True, "echo hello")]
 
 
 async def test_a_line_wider_than_the_terminal_is_kept(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.bash()
         line = f"echo {'wide ' * 30}end"
-        await keys(terminal, f"{line}\r")
+        await type_keys(terminal, f"{line}\r")
         await until(lambda: stage.typed != [])
         assert stage.typed == [Typed("ann", True, line)]
 
 
 async def test_keys_are_named(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.open("sleep", "1000")
-        await keys(terminal, "\x1a")
+        await type_keys(terminal, "\x1a")
         await terminal.type(b"\x1b[A\x1b[A\x1b[A", ANN)
-        await keys(terminal, "\x03")
+        await type_keys(terminal, "\x03")
         with anyio.fail_after(BOUND):
             await terminal.wait()
         # One entry, or several where this machine paused between the keys.
@@ -79,7 +91,7 @@ async def test_keys_are_named(home: Path) -> None:
 
 
 async def test_what_an_agent_sends_is_one_entry(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.bash()
         await terminal.type(b"for i in 1 2; do\necho $i\ndone\n", AGENT)
         await terminal.type(b"\x03", AGENT)
@@ -99,16 +111,16 @@ async def test_what_an_agent_sends_is_one_entry(home: Path) -> None:
 )
 async def test_a_password_is_recorded_nowhere(home: Path, script: tuple[str, ...]) -> None:
     secret = secrets.token_hex(12)
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.open(*script, note=OWN)
-        after = await says(terminal, b"Password: ")
+        after = await wait_for_output(terminal, b"Password: ")
         await until_secret(terminal)
-        await keys(terminal, f"{secret}\r")
-        await says(terminal, b"thank you", after)
-        await keys(terminal, "and that was it\r")
+        await type_keys(terminal, f"{secret}\r")
+        await wait_for_output(terminal, b"thank you", after)
+        await type_keys(terminal, "and that was it\r")
         await until(lambda: len(stage.typed) == 2)
         assert [entry.text for entry in stage.typed] == [None, "and that was it"]
-        assert found_anywhere(home, secret) == []
+        assert files_with_text(home, secret) == []
         assert not held_in_memory(stage.terminals, secret)
 
 
@@ -150,14 +162,14 @@ async def test_what_a_prompt_masks_is_recorded_without_its_text(
 ) -> None:
     monkeypatch.setattr(typed_line, "ECHO_AFTER", AS_EVER)
     secret = secrets.token_hex(12)
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.python(MASKED, note=OWN)
-        await says(terminal, b"Secret: ")
-        await keys(terminal, f"{secret}\r")
-        await says(terminal, b"thank you")
+        await wait_for_output(terminal, b"Secret: ")
+        await type_keys(terminal, f"{secret}\r")
+        await wait_for_output(terminal, b"thank you")
         await until(lambda: stage.typed != [])
         assert stage.typed == [Typed("ann", True, None)]
-        assert found_anywhere(home, secret) == []
+        assert files_with_text(home, secret) == []
         assert not held_in_memory(stage.terminals, secret)
 
 
@@ -166,24 +178,24 @@ async def test_a_masked_prompt_answered_with_pauses_tells_no_letter(
 ) -> None:
     monkeypatch.setattr(typing_history, "PAUSE", 0.0)
     monkeypatch.setattr(typed_line, "ECHO_AFTER", AS_EVER)
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.python(MASKED, note=OWN)
-        await says(terminal, b"Secret: ")
+        await wait_for_output(terminal, b"Secret: ")
         for size, letter in enumerate("thank", 1):
-            await keys(terminal, letter)
-            await says(terminal, b"*" * size)
-        await keys(terminal, "\r")
-        await says(terminal, b"thank you")
+            await type_keys(terminal, letter)
+            await wait_for_output(terminal, b"*" * size)
+        await type_keys(terminal, "\r")
+        await wait_for_output(terminal, b"thank you")
         await until(lambda: any(entry.text == "<enter>" for entry in stage.typed))
         assert [entry.text for entry in stage.typed] == [None, "<enter>"]
 
 
 async def test_entries_are_told_in_the_order_they_were_typed(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.bash(note=OWN)
-        await keys(terminal, "echo one\r")
+        await type_keys(terminal, "echo one\r")
         await terminal.type(b"echo two\n", AGENT)
-        await keys(terminal, "echo three\r")
+        await type_keys(terminal, "echo three\r")
         await until(lambda: len(stage.typed) == 3)
         assert [entry.text for entry in stage.typed] == ["echo one", "echo two", "echo three"]
 
@@ -192,9 +204,9 @@ async def test_who_types_into_an_agents_terminal_has_it_until_a_while_after_the_
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(typing_history, "SOFT_SECONDS", 1.0)
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.bash()
-        await keys(terminal, "echo mine")
+        await type_keys(terminal, "echo mine")
         assert terminal.taken is not None
         assert (terminal.taken.by, terminal.taken.holds) == ("ann", False)
         with pytest.raises(TypingRefused, match="taken over by ann"):
@@ -209,10 +221,10 @@ async def test_who_types_into_an_agents_terminal_has_it_until_a_while_after_the_
 
 @pytest.mark.parametrize("note", [TRACKED, COMMAND])
 async def test_who_takes_a_terminal_over_has_it_until_they_release_it(home: Path, note: Note) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.bash(note=note)
         terminal.take("ann", holds=True)
-        await keys(terminal, "echo mine\r")
+        await type_keys(terminal, "echo mine\r")
         with pytest.raises(TypingRefused, match="until they release it"):
             await terminal.type(b"x", AGENT)
         terminal.release("ann")
@@ -221,7 +233,7 @@ async def test_who_takes_a_terminal_over_has_it_until_they_release_it(home: Path
 
 
 async def test_what_a_window_reports_by_itself_takes_nothing_over(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.open("cat")
         await terminal.type(b"\x1b[I", ANN)
         assert (terminal.taken, stage.told) == (None, [])
@@ -230,19 +242,19 @@ async def test_what_a_window_reports_by_itself_takes_nothing_over(home: Path) ->
 
 
 async def test_a_persons_own_terminal_is_not_taken_over_by_typing(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.bash(note=OWN)
-        await keys(terminal, "echo mine\r")
+        await type_keys(terminal, "echo mine\r")
         assert (terminal.taken, stage.told) == (None, [])
 
 
 async def test_an_agent_cannot_answer_a_secret_prompt(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.open("bash", "-c", "read -s x; echo got:$x")
         await until_secret(terminal)
         with pytest.raises(TypingRefused, match="only a person may give"):
             await terminal.type(b"guess\n", AGENT)
         await terminal.type(b"known\n", ANN)
-        await says(terminal, b"got:known")
+        await wait_for_output(terminal, b"got:known")
         await until(lambda: stage.typed != [])
         assert stage.typed == [Typed("ann", True, None)]

@@ -11,8 +11,18 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from tests.keeper.scene import BOUND, until
-from tests.terminal.stage import AGENT, ANN, OWN, Stage, Typed, keys, says, sharing
+from tests.support.keeper_terminals import (
+    AGENT,
+    ANN,
+    BOUND,
+    OWN,
+    SharedTerminals,
+    Typed,
+    shared_terminals,
+    type_keys,
+    until,
+    wait_for_output,
+)
 
 from handrail.door.attach_client import Attached
 from handrail.keeper.protocol import Overheard
@@ -28,18 +38,18 @@ BINARY = bytes(range(256)) * 400
 REDRAWN = "import time\nwhile True:\n print('\\x1b[A\\x1b[2Cab\\b\\bxy' * 9, flush=True); time.sleep(0.0005)"
 HEAD = "\n".join(map(str, range(1, 21)))
 
-Flood = Callable[[Stage, Terminal, bytes], Awaitable[None]]
+Flood = Callable[[SharedTerminals, Terminal, bytes], Awaitable[None]]
 
 
-async def overheard_in_pieces(stage: Stage, terminal: Terminal, data: bytes) -> None:
+async def overheard_in_pieces(stage: SharedTerminals, terminal: Terminal, data: bytes) -> None:
     await overheard(stage, terminal, data, 32 * 1024)
 
 
-async def overheard_in_crumbs(stage: Stage, terminal: Terminal, data: bytes) -> None:
+async def overheard_in_crumbs(stage: SharedTerminals, terminal: Terminal, data: bytes) -> None:
     await overheard(stage, terminal, data, 6)
 
 
-async def overheard(stage: Stage, terminal: Terminal, data: bytes, size: int) -> None:
+async def overheard(stage: SharedTerminals, terminal: Terminal, data: bytes, size: int) -> None:
     """As the keeper tells of a window; every so often others have their turn, as between two reads."""
     end = terminal.tail.end
     for at in range(0, len(data), size):
@@ -48,7 +58,7 @@ async def overheard(stage: Stage, terminal: Terminal, data: bytes, size: int) ->
             await anyio.lowlevel.checkpoint()
 
 
-async def typed(stage: Stage, terminal: Terminal, data: bytes) -> None:
+async def typed(stage: SharedTerminals, terminal: Terminal, data: bytes) -> None:
     for at in range(0, len(data), 16 * 1024):
         await patiently(terminal, data[at : at + 16 * 1024])
 
@@ -82,11 +92,11 @@ async def never_held_up() -> AsyncGenerator[None]:
     assert max(after - before for before, after in pairwise(turns)) < HELD_AT_MOST
 
 
-async def piped(stage: Stage, terminal: Terminal, data: bytes) -> None:
+async def piped(stage: SharedTerminals, terminal: Terminal, data: bytes) -> None:
     await anyio.to_thread.run_sync(pipe, stage.places, terminal.id, data, 4096)
 
 
-async def piped_in_crumbs(stage: Stage, terminal: Terminal, data: bytes) -> None:
+async def piped_in_crumbs(stage: SharedTerminals, terminal: Terminal, data: bytes) -> None:
     await anyio.to_thread.run_sync(pipe, stage.places, terminal.id, data, 50)
 
 
@@ -115,7 +125,7 @@ async def test_many_lines_in_one_go_are_one_entry_and_hold_up_nobody(
         typing_history, "JOIN", BOUND
     )  # however long a busy machine lets it wait between two pieces
     monkeypatch.setattr(typing_history, "ECHO_AFTER", (1.0, BOUND))
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.open("cat", note=OWN)
         async with never_held_up():
             await flood(stage, terminal, SEQUENCE)
@@ -124,24 +134,24 @@ async def test_many_lines_in_one_go_are_one_entry_and_hold_up_nobody(
 
 
 async def test_a_flood_that_the_terminal_hides_is_recorded_without_its_text(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.python(
             "import time, tty; tty.setraw(0); print('ready'); time.sleep(1000)", OWN
         )
-        await says(terminal, b"ready")
+        await wait_for_output(terminal, b"ready")
         await typed(stage, terminal, SEQUENCE)
         await until(lambda: stage.typed != [])
         assert stage.typed == [Typed("ann", True, None)]
 
 
 async def test_a_flood_of_keys_and_of_bytes_that_mean_nothing_fills_no_record(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.open("sleep", "1000", note=OWN)
         async with never_held_up():
             await overheard_in_crumbs(stage, terminal, BINARY)
             await overheard_in_pieces(stage, terminal, BINARY)
             await overheard_in_crumbs(stage, terminal, bytes(100_000))
-            await keys(terminal, "\x03")
+            await type_keys(terminal, "\x03")
             with anyio.fail_after(BOUND):
                 await terminal.wait()
             await until(lambda: any("more" in (told.text or "") for told in stage.typed))
@@ -150,9 +160,9 @@ async def test_a_flood_of_keys_and_of_bytes_that_mean_nothing_fills_no_record(ho
 
 
 async def test_an_echo_is_looked_for_beside_the_loop_however_the_screen_is_drawn(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.python(REDRAWN, note=OWN)
-        begin = await says(terminal, b"xy")
+        begin = await wait_for_output(terminal, b"xy")
         await until(lambda: terminal.tail.end > begin + 100_000)
         async with never_held_up():
             for number in range(40):
@@ -163,7 +173,7 @@ async def test_an_echo_is_looked_for_beside_the_loop_however_the_screen_is_drawn
 
 
 async def test_what_an_agent_sends_in_thousands_of_lines_is_told_in_a_few(home: Path) -> None:
-    async with sharing(home) as stage:
+    async with shared_terminals(home) as stage:
         terminal = await stage.open("cat")
         async with never_held_up():
             await terminal.type(SEQUENCE, AGENT)

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.keeper.scene import BOUND
+from tests.support.keeper_terminals import BOUND
 
 from handrail.keeper.spool import Spool
 from handrail.terminal import ripgrep

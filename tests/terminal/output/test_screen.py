@@ -1,11 +1,14 @@
 """The screen is what a person would see: as tmux shows it, however the output came, and whatever it was."""
 
 import os
+import secrets
+import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Generator, Iterable
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,9 +16,7 @@ import anyio
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.keeper.scene import BOUND, Scene, keeping, until
-from tests.terminal.output import tmux
-from tests.terminal.output.tmux import Tmux
+from tests.support.keeper_terminals import BOUND, KeeperTerminals, running_keeper, until
 
 from handrail.keeper.spool import Spool
 from handrail.terminal.input.keys import encode
@@ -23,6 +24,62 @@ from handrail.terminal.output import screen
 from handrail.terminal.output.screen import Shown, render
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Terminal
+
+ENV = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TERM": "xterm-256color",
+}
+SECONDS = "60"
+"""After which whatever runs in it ends by itself."""
+
+
+class Tmux:
+    def __init__(self, folder: Path, cols: int, rows: int) -> None:
+        self._name = f"handrail-{os.getpid()}-{secrets.token_hex(4)}"
+        self._folder = folder
+        self._size = ("-x", str(cols), "-y", str(rows))
+        (folder / "tmux.conf").write_text("set -g status off\nset -g remain-on-exit on\n")
+
+    def run(self, *argv: str) -> None:
+        """Show a program, started with the same environment as ours."""
+        inside = shlex.join(["timeout", SECONDS, "env", *(f"{k}={v}" for k, v in ENV.items()), *argv])
+        self._ask("-f", str(self._folder / "tmux.conf"), "new-session", "-d", *self._size, inside)
+
+    def replay(self, printed: bytes) -> None:
+        """Show bytes as they are."""
+        (self._folder / "printed").write_bytes(printed)
+        shown = shlex.quote(str(self._folder / "printed"))
+        self.run("sh", "-c", f"stty raw -echo; cat {shown}; exec sleep {SECONDS}")
+
+    def type(self, text: str) -> None:
+        self._ask("send-keys", "-l", text)
+
+    def shown(self) -> tuple[str, ...]:
+        """Each row, trailing blanks trimmed."""
+        said = self._ask("capture-pane", "-p").removesuffix("\n")
+        return tuple(line.rstrip() for line in said.split("\n"))
+
+    def end(self) -> None:
+        subprocess.run(
+            ["tmux", "-L", self._name, "kill-server"], check=False, capture_output=True, timeout=20
+        )
+
+    def _ask(self, *words: str) -> str:
+        command = ["tmux", "-L", self._name, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=20, env=ENV).stdout
+
+
+@contextmanager
+def tmux(folder: Path, cols: int, rows: int) -> Generator[Tmux]:
+    other = Tmux(folder, cols, rows)
+    try:
+        yield other
+    finally:
+        other.end()
+
 
 pytestmark = pytest.mark.anyio
 COLS, ROWS = 80, 24
@@ -59,13 +116,13 @@ def spooled(folder: Path, pieces: Iterable[bytes], cap: int = 1 << 26) -> Tail:
 
 
 @pytest.fixture
-async def scene(home: Path) -> AsyncIterator[Scene]:
-    async with keeping(home) as scene:
+async def scene(home: Path) -> AsyncIterator[KeeperTerminals]:
+    async with running_keeper(home) as scene:
         yield scene
 
 
-async def opened(scene: Scene, *argv: str) -> Terminal:
-    env = [f"{key}={value}" for key, value in tmux.ENV.items()]
+async def opened(scene: KeeperTerminals, *argv: str) -> Terminal:
+    env = [f"{key}={value}" for key, value in ENV.items()]
     return await scene.open("env", *env, *argv, size=(COLS, ROWS))
 
 
@@ -87,14 +144,14 @@ async def same_in_tmux(other: Tmux, shown: Shown) -> None:
 
 async def replayed_is_the_same(folder: Path, data: bytes) -> Shown:
     shown = render(spooled(folder / "again", [data]), COLS, ROWS)
-    with tmux.tmux(folder, COLS, ROWS) as other:
+    with tmux(folder, COLS, ROWS) as other:
         other.replay(data)
         await same_in_tmux(other, shown)
     return shown
 
 
 @needs_tmux
-async def test_vim_looks_as_in_tmux_live_and_replayed(scene: Scene, tmp_path: Path) -> None:
+async def test_vim_looks_as_in_tmux_live_and_replayed(scene: KeeperTerminals, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("".join(f"line {n}: größe 中文\n" for n in range(100)))
     argv = ("vim", "-u", "NONE", "-N", "-n", "-i", "NONE", str(tmp_path / "text"))
     keys = ":set number ruler\r40Go inserted here\x1bk"
@@ -105,7 +162,7 @@ async def test_vim_looks_as_in_tmux_live_and_replayed(scene: Scene, tmp_path: Pa
     await shows(terminal, " inserted here")
     shown = render(terminal.tail, COLS, ROWS)
     assert shown.alternate
-    with tmux.tmux(tmp_path, COLS, ROWS) as other:
+    with tmux(tmp_path, COLS, ROWS) as other:
         other.run(*argv)
         await until(lambda: "line 3" in "\n".join(other.shown()))
         other.type(keys)
@@ -118,7 +175,7 @@ async def test_vim_looks_as_in_tmux_live_and_replayed(scene: Scene, tmp_path: Pa
 
 
 @needs_tmux
-async def test_less_looks_as_in_tmux_live_and_replayed(scene: Scene, tmp_path: Path) -> None:
+async def test_less_looks_as_in_tmux_live_and_replayed(scene: KeeperTerminals, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("".join(f"{n} \x1b[31mred\x1b[0m {'x' * (n % 90)}\n" for n in range(300)))
     argv = ("less", "-R", str(tmp_path / "text"))
     terminal = await opened(scene, *argv)
@@ -126,7 +183,7 @@ async def test_less_looks_as_in_tmux_live_and_replayed(scene: Scene, tmp_path: P
     await terminal.write(b" /250 \r")
     await shows(terminal, "250 red")
     shown = render(terminal.tail, COLS, ROWS)
-    with tmux.tmux(tmp_path, COLS, ROWS) as other:
+    with tmux(tmp_path, COLS, ROWS) as other:
         other.run(*argv)
         await until(lambda: "10 red" in "\n".join(other.shown()))
         other.type(" /250 \r")
@@ -137,7 +194,7 @@ async def test_less_looks_as_in_tmux_live_and_replayed(scene: Scene, tmp_path: P
 
 
 @needs_tmux
-async def test_top_looks_as_in_tmux(scene: Scene, tmp_path: Path) -> None:
+async def test_top_looks_as_in_tmux(scene: KeeperTerminals, tmp_path: Path) -> None:
     terminal = await opened(scene, "top", "-d", "0.2")
     await shows(terminal, "PID")
     seen = terminal.tail.end
@@ -147,7 +204,7 @@ async def test_top_looks_as_in_tmux(scene: Scene, tmp_path: Path) -> None:
 
 
 @needs_tmux
-async def test_a_python_prompt_looks_as_in_tmux(scene: Scene, tmp_path: Path) -> None:
+async def test_a_python_prompt_looks_as_in_tmux(scene: KeeperTerminals, tmp_path: Path) -> None:
     terminal = await opened(scene, sys.executable, "-q", "-i", "-I")
     await shows(terminal, ">>>")
     await terminal.write(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
-from tests.keeper.scene import BOUND
+from tests.support.keeper_terminals import BOUND
 
 from handrail.keeper.spool import Spool
 from handrail.terminal.output.tail import Extent, Tail

@@ -8,8 +8,18 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, until
-from tests.terminal.stage import AGENT, ANN, COMMAND, OWN, TRACKED, keys, says, sharing
+from tests.support.keeper_terminals import (
+    AGENT,
+    ANN,
+    BOUND,
+    COMMAND,
+    OWN,
+    TRACKED,
+    shared_terminals,
+    type_keys,
+    until,
+    wait_for_output,
+)
 
 from handrail.keeper.protocol import Seen
 from handrail.terminal.terminal import Asks, Note, Terminal
@@ -63,7 +73,7 @@ async def looks(terminal: Terminal, times: int) -> None:
 async def test_a_read_line_by_line_is_a_certain_question(
     home: Path, argv: tuple[str, ...], prompt: str, secret: bool, note: Note
 ) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open(*argv, note=note)
         found = await asks(terminal)
         assert (found.prompt, found.sure, found.secret) == (prompt, "certain", secret)
@@ -84,7 +94,7 @@ async def test_a_read_line_by_line_is_a_certain_question(
 async def test_a_program_in_raw_mode_that_rests_behind_text_likely_asks(
     home: Path, argv: tuple[str, ...], prompt: str
 ) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open(*argv)
         found = await asks(terminal)
         assert (found.prompt, found.sure, found.secret) == (prompt, "likely", False)
@@ -104,65 +114,65 @@ async def test_a_program_in_raw_mode_that_rests_behind_text_likely_asks(
     ids=["sleep", "server", "half a line", "bash prompt", "dash prompt", "sh prompt", "raw but busy"],
 )
 async def test_what_waits_for_no_key_does_not_ask(home: Path, argv: tuple[str, ...]) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open(*argv)
         await looks(terminal, 3)
         assert (terminal.asks, stage.told) == (None, [])
 
 
 async def test_a_read_at_an_interactive_prompt_asks_and_the_prompt_after_it_does_not(home: Path) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.bash(note=OWN)
-        await keys(terminal, "read -p 'Name? ' x\r")
+        await type_keys(terminal, "read -p 'Name? ' x\r")
         assert (await asks(terminal)).prompt == "Name?"
-        await keys(terminal, "Ann\r")
+        await type_keys(terminal, "Ann\r")
         await until(lambda: terminal.asks is None)
         assert stage.told == ["asked", "went on"]
 
 
 async def test_half_an_answer_is_the_same_question_and_the_next_one_is_another(home: Path) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open("bash", "-c", "read -p 'First? ' x; read -p 'Second? ' x", note=OWN)
         first = await asks(terminal)
-        await keys(terminal, "half an ")
+        await type_keys(terminal, "half an ")
         await looks(terminal, 3)
         assert terminal.asks == first
-        await keys(terminal, "answer\r")
+        await type_keys(terminal, "answer\r")
         await until(lambda: terminal.asks is not None and terminal.asks.prompt == "Second?")
         assert stage.told == ["asked", "asked"]
 
 
 async def test_the_same_question_again_is_told_by_its_time_alone(home: Path) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open("bash", "-c", "while read -p 'More? ' x; do :; done", note=OWN)
         first = await asks(terminal)
-        await keys(terminal, "yes\r")
+        await type_keys(terminal, "yes\r")
         await until(lambda: terminal.asks is not None and terminal.asks.since > first.since)
         assert stage.told == ["asked"]
 
 
 async def test_an_answered_question_is_over_although_the_program_prints_without_a_pause(home: Path) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         script = "read -p 'Start? ' x; while :; do echo busy; sleep 0.02; done"
         terminal = await stage.open("bash", "-c", script, note=OWN)
         await asks(terminal)
-        await keys(terminal, "y\r")
+        await type_keys(terminal, "y\r")
         await until(lambda: terminal.asks is None)
         assert stage.told == ["asked", "went on"]
 
 
 async def test_a_question_ends_with_its_terminal(home: Path) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open("cat", note=OWN)
         await asks(terminal)
-        await keys(terminal, "\x04")
+        await type_keys(terminal, "\x04")
         with anyio.fail_after(BOUND):
             await terminal.wait()
         assert terminal.asks is None
 
 
 async def test_a_change_of_what_runs_and_where_wakes_who_waits_for_it(home: Path) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.bash()
         await terminal.type(b"cd /tmp\n", AGENT)
         await wakes(terminal, lambda seen: seen.cwd == "/tmp")
@@ -184,7 +194,7 @@ async def wakes(terminal: Terminal, is_so: Callable[[Seen], bool]) -> None:
 
 
 async def test_a_hundred_idle_terminals_leave_the_loop_at_rest(home: Path) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         for number in range(100):
             await stage.open(*(("cat",) if number % 2 else ("sleep", "1000")))
         everyone = stage.terminals.known
@@ -201,10 +211,10 @@ async def test_a_hundred_idle_terminals_leave_the_loop_at_rest(home: Path) -> No
 
 
 async def test_what_a_person_types_at_a_hidden_prompt_ends_the_question(home: Path) -> None:
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open("bash", "-c", "read -s -p 'PIN: ' x; echo; sleep 1000")
         found = await asks(terminal)
         assert found.secret
         await terminal.type(b"1234\n", ANN)
-        await says(terminal, b"\n")
+        await wait_for_output(terminal, b"\n")
         await until(lambda: terminal.asks is None)

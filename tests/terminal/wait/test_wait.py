@@ -5,7 +5,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.keeper.scene import BOUND, keeping
+from tests.support.keeper_terminals import BOUND, running_keeper
 
 from handrail.store.values import Json
 from handrail.terminal.terminal import Asks, Terminal
@@ -29,7 +29,7 @@ def nothing() -> Asks | None:
 
 
 async def test_every_piece_of_output_wakes_however_fast_it_was_heard(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open("cat")
         with anyio.fail_after(BOUND):
             async with stirring(terminal) as stir:
@@ -49,7 +49,7 @@ async def test_a_bell_stays_rung_until_it_is_heard() -> None:
 
 
 async def test_what_a_body_raises_comes_out_as_it_is(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.open("cat")
         with pytest.raises(KeyError, match="mine"):
             async with stirring(terminal):
@@ -59,7 +59,7 @@ async def test_what_a_body_raises_comes_out_as_it_is(home: Path) -> None:
 async def test_a_wait_says_whether_its_wish_came_true_or_the_terminal_ended_or_asked_or_time_was_up(
     home: Path,
 ) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("printf hello; sleep 100")
         asks = Asks(prompt="Name?", sure="certain", secret=False, since=0.0)
         with anyio.fail_after(BOUND):
@@ -76,7 +76,7 @@ async def test_a_wait_says_whether_its_wish_came_true_or_the_terminal_ended_or_a
 
 
 async def test_quiet_is_counted_from_the_last_output(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         terminal = await scene.sh("for n in 1 2 3 4; do echo $n; sleep 0.1; done; sleep 100")
         with anyio.fail_after(BOUND):
             woke = await wait(terminal, Idle(terminal, 1.2), BOUND, nothing)
@@ -85,7 +85,7 @@ async def test_quiet_is_counted_from_the_last_output(home: Path) -> None:
 
 
 async def test_a_program_rests_when_it_reads_and_not_while_it_works(home: Path) -> None:
-    async with keeping(home) as scene:
+    async with running_keeper(home) as scene:
         reading, working = await scene.open("cat"), await scene.open("sleep", "1000")
         with anyio.fail_after(BOUND):
             await wait(reading, Idle(reading, 0.4), BOUND, nothing)

@@ -8,10 +8,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.keeper.scene import keeping
-from tests.tools.desk import BOUND, done
-from tests.tools.office import reach_of
-from tests.tools.person import allow_all
+from tests.support.keeper_terminals import running_keeper
+from tests.support.tool_runner import BOUND, allow_all, reach_of, result_of
 
 from handrail.gate import person_actions
 from handrail.gate.call import Call, Outcome
@@ -50,7 +48,7 @@ class Shell:
         return reply.outcome
 
     async def data(self, **input: Any) -> Json:
-        return done(await self.outcome(**input)).data
+        return result_of(await self.outcome(**input)).data
 
     async def stopped(self, call: Call) -> None:
         """Return when its work has really ended."""
@@ -66,7 +64,7 @@ class Shell:
 @asynccontextmanager
 async def shell(home: Path, caller: Caller, grace: float = 0.2) -> AsyncGenerator[Shell]:
     async with (
-        keeping(home) as scene,
+        running_keeper(home) as scene,
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         open_records(home / "handrail.db") as records,
         anyio.create_task_group() as group,

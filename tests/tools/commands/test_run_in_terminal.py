@@ -5,9 +5,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.keeper.scene import until
-from tests.tools.desk import BOUND
-from tests.tools.office import office
+from tests.support.keeper_terminals import until
+from tests.support.tool_runner import BOUND, terminal_tools
 
 from handrail.gate import person_actions
 from handrail.gate.call import Call, Outcome
@@ -30,7 +29,7 @@ async def test_each_line_gives_its_own_output_and_exit_code_and_the_shell_keeps_
 ) -> None:
     (root / "below").mkdir()
     variable = "set -x GREETING hello" if shell.endswith("fish") else "export GREETING=hello"
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath=shell)
         moved = await at.run(terminal, "cd below")
         await at.run(terminal, variable)
@@ -46,7 +45,7 @@ async def test_each_line_gives_its_own_output_and_exit_code_and_the_shell_keeps_
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_several_lines_are_one_command(home: Path, caller: Caller, shell: str) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath=shell)
         data = await at.run(terminal, "echo one\necho 'two  three'\nfalse")
         after = await at.run(terminal, "echo next")
@@ -56,7 +55,7 @@ async def test_several_lines_are_one_command(home: Path, caller: Caller, shell: 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_tab_is_a_tab_and_never_the_completion_key(home: Path, caller: Caller, shell: str) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath=shell)
         outcome = await at.outcome("execute_command", terminal_id=terminal.id, command="echo 'a\tb' | od -c")
     if shell.endswith("fish"):  # which drops it from what is pasted
@@ -67,7 +66,7 @@ async def test_a_tab_is_a_tab_and_never_the_completion_key(home: Path, caller: C
 
 
 async def test_a_shell_without_marks_is_followed_by_what_runs_in_it(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/dash")
         result = await at.result(
             "execute_command", terminal_id=terminal.id, command="sleep 0.7; echo $((6 * 7))"
@@ -78,7 +77,7 @@ async def test_a_shell_without_marks_is_followed_by_what_runs_in_it(home: Path, 
 
 
 async def test_only_what_was_asked_for_of_the_output_is_shown(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         await at.run(terminal, "echo 7 of another command")
         cut = await at.run(terminal, "seq 1 1000", output_head=2, output_tail=1)
@@ -88,7 +87,7 @@ async def test_only_what_was_asked_for_of_the_output_is_shown(home: Path, caller
 
 
 async def test_a_busy_terminal_is_not_typed_into(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         reply = await at.reply(
             "execute_command", terminal_id=terminal.id, command="sleep 1000", background=True
@@ -103,7 +102,7 @@ async def test_a_busy_terminal_is_not_typed_into(home: Path, caller: Caller) -> 
 
 
 async def test_of_two_lines_at_once_one_is_typed_and_the_other_told_so(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         outcomes: list[Outcome] = []
 
@@ -120,7 +119,7 @@ async def test_of_two_lines_at_once_one_is_typed_and_the_other_told_so(home: Pat
 
 
 async def test_a_cancel_reaches_a_password_prompt_too(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         command = "bash -c 'read -rsp Password: x; echo $x'"
         reply = await at.reply("execute_command", terminal_id=terminal.id, command=command)
@@ -138,7 +137,7 @@ async def test_a_cancel_reaches_a_password_prompt_too(home: Path, caller: Caller
 async def test_a_client_that_leaves_does_not_interrupt_a_person_who_took_over(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         calls: list[Call] = []
         async with anyio.create_task_group() as group:
@@ -160,7 +159,7 @@ async def test_a_client_that_leaves_does_not_interrupt_a_person_who_took_over(
 
 
 async def test_cancel_interrupts_the_line_and_leaves_the_terminal(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         reply = await at.reply(
             "execute_command", 0.1, terminal_id=terminal.id, command="echo begun; sleep 1000"
@@ -181,7 +180,7 @@ async def test_cancel_interrupts_the_line_and_leaves_the_terminal(home: Path, ca
 
 
 async def test_what_does_not_heed_the_interrupt_is_said_to_run_on(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         stubborn = "sh -c 'trap \"\" INT; echo deaf; sleep 1000'"
         reply = await at.reply(
@@ -197,7 +196,7 @@ async def test_what_does_not_heed_the_interrupt_is_said_to_run_on(home: Path, ca
 
 
 async def test_a_line_out_of_time_is_interrupted(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         outcome = await at.failed(
             "execute_command", terminal_id=terminal.id, command="echo begun; sleep 1000", timeout_seconds=0.5
@@ -210,7 +209,7 @@ async def test_a_line_out_of_time_is_interrupted(home: Path, caller: Caller) -> 
 
 
 async def test_complete_gives_the_output_so_far_and_lets_it_run(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         reply = await at.reply(
             "execute_command", 0.1, terminal_id=terminal.id, command="echo begun; read x; echo $x"
@@ -227,7 +226,7 @@ async def test_complete_gives_the_output_so_far_and_lets_it_run(home: Path, call
 
 
 async def test_a_line_that_ends_the_shell_tells_its_exit_code(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         data = await at.run(terminal, "exit 5")
     assert data["exit_code"] == 5
@@ -235,7 +234,7 @@ async def test_a_line_that_ends_the_shell_tells_its_exit_code(home: Path, caller
 
 @pytest.mark.parametrize("line", ["echo 'unclosed", "for n in 1 2; do"])
 async def test_an_unfinished_line_is_given_up(home: Path, caller: Caller, line: str) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         sentence = await at.refusal("execute_command", terminal_id=terminal.id, command=line)
         after = await at.run(terminal, "echo fresh")
@@ -244,7 +243,7 @@ async def test_an_unfinished_line_is_given_up(home: Path, caller: Caller, line: 
 
 
 async def test_a_line_that_runs_nothing_is_done_at_the_next_prompt(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         comment = await at.run(terminal, "# nothing")
         wrong = await at.run(terminal, "echo )")
@@ -264,7 +263,7 @@ async def test_a_line_that_runs_nothing_is_done_at_the_next_prompt(home: Path, c
 async def test_bad_input_gets_a_sentence_and_nothing_is_typed(
     home: Path, caller: Caller, input: dict[str, Any], words: str
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         before = terminal.last_input
         asked = {"terminal_id": terminal.id, "command": "echo hello", **input}
@@ -275,7 +274,7 @@ async def test_bad_input_gets_a_sentence_and_nothing_is_typed(
 async def test_a_person_is_asked_about_the_typing_and_sees_the_shell_that_reads_it(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         created = (await at.allowed("create_tracked_terminal")).result
         assert created is not None
         mine = str(created.data["terminal_id"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tools.desk import refused
+from tests.support.tool_runner import refusal_of
 
 from handrail.tools.files import atomic_write
 from handrail.tools.files.atomic_write import remove_file, replace_file
@@ -79,7 +79,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     (root / "a").write_text("old\n")
     target = target_of(root, "a")
     monkeypatch.setattr(os, "write", full)
-    said = refused(lambda: replace_file(target, b"new\n"))
+    said = refusal_of(lambda: replace_file(target, b"new\n"))
     assert said == "a could not be written: No space left on device. It is as it was before."
     assert (root / "a").read_text() == "old\n"
     assert [path.name for path in root.iterdir()] == ["a"]
@@ -91,7 +91,7 @@ def test_a_change_at_the_last_moment_outside_the_workspace_is_refused_without_te
     (tmp_path / "far").write_text("secret one\n")
     target = target_of(root, "../far")
     (tmp_path / "far").write_text("secret two\n")
-    assert "secret" not in refused(lambda: replace_file(target, b"new\n"))
+    assert "secret" not in refusal_of(lambda: replace_file(target, b"new\n"))
 
 
 def test_a_file_is_replaced_where_names_cannot_change_files_in_one_step(
@@ -107,7 +107,7 @@ def test_a_file_is_taken_away_unless_it_has_changed(root: Path) -> None:
     (root / "a").write_text("old\n")
     target = target_of(root, "a")
     (root / "a").write_text("other\n")
-    assert "a changed on disk" in refused(lambda: remove_file(target))
+    assert "a changed on disk" in refusal_of(lambda: remove_file(target))
     assert (root / "a").read_text() == "other\n"
     remove_file(target_of(root, "a"))
     assert list(root.iterdir()) == []
@@ -122,7 +122,7 @@ def test_a_deletion_that_the_system_forbids_leaves_the_file(
     (root / "a").write_text("old\n")
     target = target_of(root, "a")
     monkeypatch.setattr(os, "rename", forbidden)
-    assert refused(lambda: remove_file(target)) == (
+    assert refusal_of(lambda: remove_file(target)) == (
         "a could not be deleted: Permission denied. It is as it was before."
     )
     assert (root / "a").read_text() == "old\n"
@@ -144,7 +144,7 @@ def test_whoever_writes_twice_while_a_file_is_put_back_loses_neither(
         return exchange(folder, one, other)
 
     monkeypatch.setattr(atomic_write, "exchange", exchange_after_a_write)
-    said = refused(lambda: replace_file(target, b"new\n"))
+    said = refusal_of(lambda: replace_file(target, b"new\n"))
     assert (root / "a").read_text() == "theirs again\n"
     (kept,) = (path for path in root.iterdir() if path.name != "a")
     assert kept.read_text() == "theirs\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.actors import PAGE
-from tests.safety.pausing import Pauses, Point
-from tests.tools.desk import Desk, done
+from tests.support.actors import PAGE
+from tests.support.race import Pauses, Point
+from tests.support.tool_runner import ToolRunner, result_of
 
 from handrail.gate import person_actions
 from handrail.gate.call import Call
@@ -38,14 +38,14 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-async def test_a_write_waits_with_its_diff_and_is_done_when_allowed(desk: Desk) -> None:
+async def test_a_write_waits_with_its_diff_and_is_done_when_allowed(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("one\ntwo\n")
     call = await desk.waiting("write_file", path="a.txt", content="one\n2\n")
     assert shown(call).diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     assert (shown(call).added, shown(call).removed, shown(call).creates) == (1, 1, False)
     assert (desk.root / "a.txt").read_text() == "one\ntwo\n"
 
-    result = done(await desk.allow(call))
+    result = result_of(await desk.allow(call))
     assert (desk.root / "a.txt").read_text() == "one\n2\n"
     assert result.text == "Wrote a.txt (+1 -1 lines, 6 bytes now)."
     assert result.data == {
@@ -56,14 +56,14 @@ async def test_a_write_waits_with_its_diff_and_is_done_when_allowed(desk: Desk) 
     assert names(desk.root) == ["a.txt"]
 
 
-async def test_complete_on_a_waiting_write_accepts_the_diff(desk: Desk) -> None:
+async def test_complete_on_a_waiting_write_accepts_the_diff(desk: ToolRunner) -> None:
     call = await desk.waiting("write_file", path="a.txt", content="one\n")
     assert person_actions.complete(desk.gate, call, PAGE, digest=shown_digest(call))
     assert (await desk.ended(call)).ending == "done"
     assert (desk.root / "a.txt").read_text() == "one\n"
 
 
-async def test_cancel_on_a_waiting_write_leaves_the_file_alone(desk: Desk) -> None:
+async def test_cancel_on_a_waiting_write_leaves_the_file_alone(desk: ToolRunner) -> None:
     call = await desk.waiting("write_file", path="new/a.txt", content="one\n")
     assert person_actions.cancel(desk.gate, call, PAGE)
     assert (await desk.ended(call)).ending == "cancelled"
@@ -75,12 +75,12 @@ def shown_digest(call: Call) -> str:
     return call.approval.digest
 
 
-async def test_a_new_file_gets_the_directories_it_needs_and_planning_makes_none(desk: Desk) -> None:
+async def test_a_new_file_gets_the_directories_it_needs_and_planning_makes_none(desk: ToolRunner) -> None:
     call = await desk.waiting("write_file", path="x/y/a.txt", content="one")
     assert names(desk.root) == []
     assert shown(call).creates
     assert shown(call).notes == (f"Creates the directory {desk.root}/x/y.", "No newline ends the file.")
-    result = done(await desk.allow(call))
+    result = result_of(await desk.allow(call))
     assert (desk.root / "x/y/a.txt").read_text() == "one"
     assert result.text.startswith("Created x/y/a.txt (+1 -0 lines, 3 bytes now).")
     umask = os.umask(0)
@@ -88,64 +88,64 @@ async def test_a_new_file_gets_the_directories_it_needs_and_planning_makes_none(
     assert stat.S_IMODE((desk.root / "x/y/a.txt").stat().st_mode) == 0o666 & ~umask
 
 
-async def test_writing_the_same_content_says_so_and_touches_nothing(desk: Desk) -> None:
+async def test_writing_the_same_content_says_so_and_touches_nothing(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("one\n")
     before = (desk.root / "a.txt").stat()
     call = await desk.waiting("write_file", path="a.txt", content="one\n")
     assert shown(call).notes == ("Nothing changes: the file has this content already.",)
-    result = done(await desk.allow(call))
+    result = result_of(await desk.allow(call))
     assert result.text == "a.txt already has exactly this content; nothing was written."
     assert (result.data["changed"], result.data["applied"]) == (False, "")
     assert (desk.root / "a.txt").stat().st_ino == before.st_ino
     assert call.receipt.files_changed == ()
 
 
-async def test_the_mode_is_kept_and_shown(desk: Desk) -> None:
+async def test_the_mode_is_kept_and_shown(desk: ToolRunner) -> None:
     script = desk.root / "run.sh"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o750)
     call = await desk.waiting("edit_file", path="run.sh", old_string="/bin/sh", new_string="/bin/bash")
     assert shown(call).notes == ("The file is executable and stays so (mode 750).",)
-    done(await desk.allow(call))
+    result_of(await desk.allow(call))
     assert stat.S_IMODE(script.stat().st_mode) == 0o750
 
 
-async def test_a_link_is_followed_and_stays_a_link(desk: Desk) -> None:
+async def test_a_link_is_followed_and_stays_a_link(desk: ToolRunner) -> None:
     (desk.root / "real.txt").write_text("one\n")
     (desk.root / "link.txt").symlink_to("real.txt")
     call = await desk.waiting("write_file", path="link.txt", content="two\n")
     assert shown(call).notes == (f"Follows a symbolic link: what is written is {desk.root}/real.txt.",)
-    done(await desk.allow(call))
+    result_of(await desk.allow(call))
     assert (desk.root / "link.txt").is_symlink()
     assert (desk.root / "real.txt").read_text() == "two\n"
 
 
-async def test_crlf_is_kept_by_every_way_of_writing(desk: Desk) -> None:
+async def test_crlf_is_kept_by_every_way_of_writing(desk: ToolRunner) -> None:
     file = desk.root / "dos.txt"
     file.write_bytes(b"one\r\ntwo\r\n")
     call = await desk.waiting("edit_file", path="dos.txt", old_string="one\ntwo", new_string="one\n2\n3")
     assert shown(call).notes == ("Line endings are CRLF, as before.",)
-    done(await desk.allow(call))
+    result_of(await desk.allow(call))
     assert file.read_bytes() == b"one\r\n2\r\n3\r\n"
-    done(await desk.allowed("write_file", path="dos.txt", content="a\nb\n"))
+    result_of(await desk.allowed("write_file", path="dos.txt", content="a\nb\n"))
     assert file.read_bytes() == b"a\r\nb\r\n"
-    done(await desk.allowed("apply_diff", path="dos.txt", diff="@@ -1,2 +1,3 @@\n a\n+new\n b\n"))
+    result_of(await desk.allowed("apply_diff", path="dos.txt", diff="@@ -1,2 +1,3 @@\n a\n+new\n b\n"))
     assert file.read_bytes() == b"a\r\nnew\r\nb\r\n"
 
 
-async def test_a_byte_order_mark_and_bytes_that_are_not_utf8_are_kept(desk: Desk) -> None:
+async def test_a_byte_order_mark_and_bytes_that_are_not_utf8_are_kept(desk: ToolRunner) -> None:
     (desk.root / "bom.txt").write_bytes(b"\xef\xbb\xbfone\n")
-    done(await desk.allowed("write_file", path="bom.txt", content="two\n"))
+    result_of(await desk.allowed("write_file", path="bom.txt", content="two\n"))
     assert (desk.root / "bom.txt").read_bytes() == b"\xef\xbb\xbftwo\n"
     (desk.root / "latin.txt").write_bytes(b"caf\xe9\nold\n")
     call = await desk.waiting("edit_file", path="latin.txt", old_string="old", new_string="new")
     assert " caf\\xe9\n-old\n+new\n" in shown(call).diff
     assert "The file is not UTF-8" in shown(call).notes[0]
-    done(await desk.allow(call))
+    result_of(await desk.allow(call))
     assert (desk.root / "latin.txt").read_bytes() == b"caf\xe9\nnew\n"
 
 
-async def test_a_file_that_changed_while_the_person_looked_is_not_overwritten(desk: Desk) -> None:
+async def test_a_file_that_changed_while_the_person_looked_is_not_overwritten(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("one\n")
     call = await desk.waiting("write_file", path="a.txt", content="two\n")
     (desk.root / "a.txt").write_text("someone else's\n")
@@ -154,7 +154,7 @@ async def test_a_file_that_changed_while_the_person_looked_is_not_overwritten(de
 
 
 async def test_a_file_that_changed_at_the_last_moment_is_not_overwritten_and_the_difference_is_told(
-    desk: Desk,
+    desk: ToolRunner,
 ) -> None:
     (desk.root / "a.txt").write_text("one\ntwo\n")
     tool = desk.gate.toolbox["edit_file"]
@@ -171,11 +171,11 @@ async def test_a_file_that_changed_at_the_last_moment_is_not_overwritten_and_the
     assert names(desk.root) == ["a.txt"]
 
 
-async def _planned(desk: Desk, path: str) -> Any:
+async def _planned(desk: ToolRunner, path: str) -> Any:
     return await desk.gate.toolbox["write_file"].plan(WriteFileInput(path=path, content="new\n"), desk.caller)
 
 
-async def test_a_file_that_appears_at_the_last_moment_is_not_overwritten(desk: Desk) -> None:
+async def test_a_file_that_appears_at_the_last_moment_is_not_overwritten(desk: ToolRunner) -> None:
     plan = await _planned(desk, "a.txt")
     (desk.root / "a.txt").write_text("theirs\n")
     with pytest.raises(Refusal, match=r"a\.txt was created on disk since this change was proposed"):
@@ -185,7 +185,7 @@ async def test_a_file_that_appears_at_the_last_moment_is_not_overwritten(desk: D
 
 
 async def test_a_link_swapped_in_at_the_last_moment_leads_no_write_outside(
-    desk: Desk, tmp_path: Path
+    desk: ToolRunner, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -201,7 +201,9 @@ async def test_a_link_swapped_in_at_the_last_moment_leads_no_write_outside(
         (desk.root / "was").rename(desk.root / "sub")
 
 
-async def test_a_target_swapped_for_a_link_at_the_last_moment_is_refused(desk: Desk, tmp_path: Path) -> None:
+async def test_a_target_swapped_for_a_link_at_the_last_moment_is_refused(
+    desk: ToolRunner, tmp_path: Path
+) -> None:
     (tmp_path / "victim").write_text("new\n")
     (desk.root / "a.txt").write_text("old\n")
     plan = await _planned(desk, "a.txt")
@@ -212,7 +214,9 @@ async def test_a_target_swapped_for_a_link_at_the_last_moment_is_refused(desk: D
     assert (desk.root / "a.txt").is_symlink()
 
 
-async def test_a_link_put_where_a_new_directory_should_be_is_refused(desk: Desk, tmp_path: Path) -> None:
+async def test_a_link_put_where_a_new_directory_should_be_is_refused(
+    desk: ToolRunner, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     plan = await _planned(desk, "new/deep/a.txt")
@@ -223,7 +227,7 @@ async def test_a_link_put_where_a_new_directory_should_be_is_refused(desk: Desk,
 
 
 async def test_directories_made_for_a_write_that_fails_are_taken_away_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: ToolRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
@@ -247,23 +251,23 @@ async def test_directories_made_for_a_write_that_fails_are_taken_away_again(
     ],
 )  # fmt: skip
 async def test_an_edit_that_cannot_be_made_says_why(
-    desk: Desk, old: str, new: str, every: bool, sentence: str
+    desk: ToolRunner, old: str, new: str, every: bool, sentence: str
 ) -> None:
     (desk.root / "a.py").write_text("# one\ndef f(x):\n    return x\n# one\n")
     said = await desk.refusal("edit_file", path="a.py", old_string=old, new_string=new, replace_all=every)
     assert sentence in said
 
 
-async def test_replace_all_replaces_every_occurrence(desk: Desk) -> None:
+async def test_replace_all_replaces_every_occurrence(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("x x\nx\n")
-    result = done(
+    result = result_of(
         await desk.allowed("edit_file", path="a.txt", old_string="x", new_string="yy", replace_all=True)
     )
     assert (desk.root / "a.txt").read_text() == "yy yy\nyy\n"
     assert result.text.startswith("Replaced 3 occurrences in a.txt")
 
 
-async def test_what_is_no_text_file_is_refused_for_writing(desk: Desk) -> None:
+async def test_what_is_no_text_file_is_refused_for_writing(desk: ToolRunner) -> None:
     (desk.root / "dir").mkdir()
     (desk.root / "a.bin").write_bytes(b"\0\1")
     (desk.root / "file").touch()
@@ -290,17 +294,19 @@ async def test_what_is_no_text_file_is_refused_for_writing(desk: Desk) -> None:
     )
 
 
-async def test_an_edit_outside_tells_nothing_before_a_person_allowed_it(desk: Desk, tmp_path: Path) -> None:
+async def test_an_edit_outside_tells_nothing_before_a_person_allowed_it(
+    desk: ToolRunner, tmp_path: Path
+) -> None:
     (tmp_path / "secret").write_text("password = hunter2\n")
     call = await desk.waiting("edit_file", path="../secret", old_string="password = hunter1", new_string="x")
     assert shown(call).notes[0].startswith("This will fail: old_string was not found")
     assert (await desk.allow(call)).ending == "failed"
     call = await desk.waiting("edit_file", path="../secret", old_string="hunter2", new_string="hunter3")
-    done(await desk.allow(call))
+    result_of(await desk.allow(call))
     assert (tmp_path / "secret").read_text() == "password = hunter3\n"
 
 
-async def test_complete_on_a_write_that_is_under_way_says_that_nothing_is_pending(desk: Desk) -> None:
+async def test_complete_on_a_write_that_is_under_way_says_that_nothing_is_pending(desk: ToolRunner) -> None:
     call = desk.call("write_file")
     call.plan = await _planned(desk, "a.txt")
     salvage = desk.gate.toolbox["write_file"].salvage(call)
@@ -323,9 +329,9 @@ UNIFIED = """--- a/a.py
 """
 
 
-async def test_a_diff_with_wrong_line_numbers_goes_where_its_lines_are(desk: Desk) -> None:
+async def test_a_diff_with_wrong_line_numbers_goes_where_its_lines_are(desk: ToolRunner) -> None:
     (desk.root / "a.py").write_text("# first\nimport os\nimport sys\n\ndef main():\n    pass\n")
-    result = done(await desk.allowed("apply_diff", path="a.py", diff=UNIFIED))
+    result = result_of(await desk.allowed("apply_diff", path="a.py", diff=UNIFIED))
     assert (desk.root / "a.py").read_text() == (
         '# first\nimport os\nimport json\n\ndef main():\n    "Begin."\n    pass\n'
     )
@@ -346,14 +352,14 @@ import json
 """
 
 
-async def test_search_and_replace_blocks_are_applied(desk: Desk) -> None:
+async def test_search_and_replace_blocks_are_applied(desk: ToolRunner) -> None:
     (desk.root / "a.py").write_text("import sys\ndef main():\n    pass")
-    done(await desk.allowed("apply_diff", path="a.py", diff=f"```\n{BLOCKS}```"))
+    result_of(await desk.allowed("apply_diff", path="a.py", diff=f"```\n{BLOCKS}```"))
     assert (desk.root / "a.py").read_text() == "import json\ndef main():\n    return 1"
 
 
-async def test_a_diff_can_create_a_file(desk: Desk) -> None:
-    done(
+async def test_a_diff_can_create_a_file(desk: ToolRunner) -> None:
+    result_of(
         await desk.allowed(
             "apply_diff", path="n.txt", diff="--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n"
         )
@@ -381,14 +387,14 @@ async def test_a_diff_can_create_a_file(desk: Desk) -> None:
     ],
 )  # fmt: skip
 async def test_a_diff_that_does_not_fit_changes_nothing_and_says_which_hunk(
-    desk: Desk, diff: str, sentence: str
+    desk: ToolRunner, diff: str, sentence: str
 ) -> None:
     (desk.root / "a.txt").write_text("one\nsame\nthree\nsame\n")
     assert sentence in await desk.refusal("apply_diff", path="a.txt", diff=diff)
     assert (desk.root / "a.txt").read_text() == "one\nsame\nthree\nsame\n"
 
 
-async def test_a_diff_for_a_missing_file_is_refused(desk: Desk) -> None:
+async def test_a_diff_for_a_missing_file_is_refused(desk: ToolRunner) -> None:
     assert "no b.txt to change" in await desk.refusal(
         "apply_diff", path="b.txt", diff="@@ -1 +1 @@\n-one\n+1\n"
     )
@@ -399,7 +405,7 @@ GIT_DELETION = (
 )
 
 
-async def test_a_diff_to_nowhere_deletes_the_file_and_claims_so(desk: Desk) -> None:
+async def test_a_diff_to_nowhere_deletes_the_file_and_claims_so(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("one\n")
     call = await desk.waiting("apply_diff", path="a.txt", diff=GIT_DELETION)
     assert call.approval is not None
@@ -407,7 +413,7 @@ async def test_a_diff_to_nowhere_deletes_the_file_and_claims_so(desk: Desk) -> N
     assert (shown(call).deletes, shown(call).creates, shown(call).removed) == (True, False, 1)
     assert shown(call).notes == ("Deletes the file.",)
     assert shown(call).diff == "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
-    result = done(await desk.allow(call))
+    result = result_of(await desk.allow(call))
     assert names(desk.root) == []
     assert result.text == "Deleted a.txt (-1 lines).\nDeletes the file."
     assert (result.data["deleted"], result.data["size"], result.data["applied"]) == (
@@ -418,59 +424,61 @@ async def test_a_diff_to_nowhere_deletes_the_file_and_claims_so(desk: Desk) -> N
     assert call.receipt.files_changed == (str(desk.root / "a.txt"),)
 
 
-async def test_an_empty_file_is_deleted_only_by_a_diff_that_says_so(desk: Desk) -> None:
+async def test_an_empty_file_is_deleted_only_by_a_diff_that_says_so(desk: ToolRunner) -> None:
     (desk.root / "a.txt").touch()
-    done(await desk.allowed("write_file", path="a.txt", content=""))
+    result_of(await desk.allowed("write_file", path="a.txt", content=""))
     assert names(desk.root) == ["a.txt"]
     gone = "diff --git a/a.txt b/a.txt\ndeleted file mode 100644\nindex e69de29..0000000\n"
-    done(await desk.allowed("apply_diff", path="a.txt", diff=gone))
+    result_of(await desk.allowed("apply_diff", path="a.txt", diff=gone))
     assert names(desk.root) == []
     assert "There is no a.txt to delete." in await desk.refusal("apply_diff", path="a.txt", diff=gone)
 
 
-async def test_a_deletion_through_a_link_deletes_the_file_and_says_that_the_link_stays(desk: Desk) -> None:
+async def test_a_deletion_through_a_link_deletes_the_file_and_says_that_the_link_stays(
+    desk: ToolRunner,
+) -> None:
     (desk.root / "real.txt").write_text("one\n")
     (desk.root / "a.txt").symlink_to("real.txt")
     call = await desk.waiting("apply_diff", path="a.txt", diff=GIT_DELETION)
     assert f"what is deleted is {desk.root}/real.txt" in shown(call).notes[1]
-    done(await desk.allow(call))
+    result_of(await desk.allow(call))
     assert names(desk.root) == ["a.txt"]
 
 
-async def test_a_diff_changes_the_mode_and_that_is_shown(desk: Desk) -> None:
+async def test_a_diff_changes_the_mode_and_that_is_shown(desk: ToolRunner) -> None:
     script = desk.root / "run.sh"
     script.write_text("true\n")
     script.chmod(0o640)
     head = "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
     call = await desk.waiting("apply_diff", path="run.sh", diff=head)
     assert shown(call).notes == ("Makes the file executable (mode 640 → 750).",)
-    result = done(await desk.allow(call))
+    result = result_of(await desk.allow(call))
     assert result.text.startswith("Changed the mode of run.sh (+0 -0 lines")
     assert stat.S_IMODE(script.stat().st_mode) == 0o750
 
     back = "diff --git a/run.sh b/run.sh\nold mode 100755\nnew mode 100644\n--- a/run.sh\n+++ b/run.sh\n"
     call = await desk.waiting("apply_diff", path="run.sh", diff=f"{back}@@ -1 +1 @@\n-true\n+false\n")
     assert shown(call).notes == ("The file is executable no longer (mode 750 → 640).",)
-    done(await desk.allow(call))
+    result_of(await desk.allow(call))
     assert (stat.S_IMODE(script.stat().st_mode), script.read_text()) == (0o640, "false\n")
 
 
-async def test_a_mode_that_the_file_has_already_is_no_change(desk: Desk) -> None:
+async def test_a_mode_that_the_file_has_already_is_no_change(desk: ToolRunner) -> None:
     (desk.root / "run.sh").touch(mode=0o755)
     head = "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
-    result = done(await desk.allowed("apply_diff", path="run.sh", diff=head))
+    result = result_of(await desk.allowed("apply_diff", path="run.sh", diff=head))
     assert result.data["changed"] is False
 
 
-async def test_a_diff_creates_an_executable_file(desk: Desk) -> None:
+async def test_a_diff_creates_an_executable_file(desk: ToolRunner) -> None:
     diff = "diff --git a/n.sh b/n.sh\nnew file mode 100755\n--- /dev/null\n+++ b/n.sh\n@@ -0,0 +1 @@\n+true\n"
     call = await desk.waiting("apply_diff", path="n.sh", diff=diff)
     assert shown(call).notes == ("The new file is executable.",)
-    assert done(await desk.allow(call)).text.startswith("Created n.sh")
+    assert result_of(await desk.allow(call)).text.startswith("Created n.sh")
     assert (desk.root / "n.sh").stat().st_mode & 0o100
 
 
-async def test_a_plan_names_the_file_before_and_after_and_the_folders_it_makes(desk: Desk) -> None:
+async def test_a_plan_names_the_file_before_and_after_and_the_folders_it_makes(desk: ToolRunner) -> None:
     plan = await _planned(desk, "x/y/a.txt")
     made = (str(desk.root / "x"), str(desk.root / "x/y"))
     new = hashlib.sha256(b"new\n").hexdigest()
@@ -485,7 +493,9 @@ async def test_a_plan_names_the_file_before_and_after_and_the_folders_it_makes(d
     assert (await _planned(desk, "a.txt")).files == ()
 
 
-async def test_what_a_file_held_is_kept_before_it_is_replaced_or_deleted(desk: Desk, tmp_path: Path) -> None:
+async def test_what_a_file_held_is_kept_before_it_is_replaced_or_deleted(
+    desk: ToolRunner, tmp_path: Path
+) -> None:
     file, blobs, held = desk.root / "a.txt", Blobs(tmp_path / "blobs"), list[str]()
     file.write_text("old\n")
     with Pauses() as pauses:
@@ -504,7 +514,9 @@ async def test_what_a_file_held_is_kept_before_it_is_replaced_or_deleted(desk: D
     assert [blobs.get(sha or "") for sha in kept] == [b"old\n", b"new\n"]
 
 
-async def test_nothing_is_written_when_what_the_file_held_cannot_be_kept(desk: Desk, tmp_path: Path) -> None:
+async def test_nothing_is_written_when_what_the_file_held_cannot_be_kept(
+    desk: ToolRunner, tmp_path: Path
+) -> None:
     file = desk.root / "a.txt"
     file.write_text("old\n")
     (tmp_path / "blobs").touch()
@@ -514,24 +526,24 @@ async def test_nothing_is_written_when_what_the_file_held_cannot_be_kept(desk: D
     assert file.read_text() == "old\n"
 
 
-async def test_what_a_model_proposed_itself_is_not_told_back_at_length(desk: Desk) -> None:
+async def test_what_a_model_proposed_itself_is_not_told_back_at_length(desk: ToolRunner) -> None:
     content = "".join(f"line {number}\n" for number in range(5000))
-    result = done(await desk.allowed("write_file", path="a.txt", content=content))
+    result = result_of(await desk.allowed("write_file", path="a.txt", content=content))
     applied = str(result.data["applied"])
     assert len(applied) < 11_000
     assert applied.endswith("more lines; read the file for the rest.")
 
 
-async def test_half_a_character_is_refused(desk: Desk) -> None:
+async def test_half_a_character_is_refused(desk: ToolRunner) -> None:
     assert "half a character" in await desk.refusal("edit_file", **_half(desk))
 
 
-def _half(desk: Desk) -> dict[str, str]:
+def _half(desk: ToolRunner) -> dict[str, str]:
     (desk.root / "a.txt").write_text("one\n")
     return {"path": "a.txt", "old_string": "one", "new_string": "\ud800"}
 
 
-async def test_their_lines_in_lists_are_verb_and_object(desk: Desk) -> None:
+async def test_their_lines_in_lists_are_verb_and_object(desk: ToolRunner) -> None:
     assert (
         desk.gate.toolbox["write_file"].display(WriteFileInput(path="notes.md", content=""))
         == "Write notes.md"

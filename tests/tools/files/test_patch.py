@@ -1,7 +1,7 @@
 """Reading patches: what their heads say, and what is refused."""
 
 import pytest
-from tests.tools.desk import refused
+from tests.support.tool_runner import refusal_of
 
 from handrail.tools.files.patch import Head, parse
 
@@ -43,4 +43,4 @@ def test_a_head_says_what_becomes_of_the_file(diff: str, head: Head) -> None:
     ],
 )
 def test_what_is_no_change_of_one_file_is_refused(lines: str, sentence: str) -> None:
-    assert sentence in refused(lambda: parse(f"diff --git a/x b/x\n{lines}\n"))
+    assert sentence in refusal_of(lambda: parse(f"diff --git a/x b/x\n{lines}\n"))

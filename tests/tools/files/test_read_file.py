@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tools.desk import Desk, done
+from tests.support.tool_runner import ToolRunner, result_of
 
 from handrail.gate.tool import Refusal
 from handrail.tools.files import line_window
@@ -17,7 +17,7 @@ from handrail.tools.files.read_file import ReadFile, ReadFileInput
 pytestmark = pytest.mark.anyio
 
 
-async def test_lines_are_numbered_and_the_data_holds_the_same_without_numbers(desk: Desk) -> None:
+async def test_lines_are_numbered_and_the_data_holds_the_same_without_numbers(desk: ToolRunner) -> None:
     (desk.root / "a.py").write_text("one\ntwo\n")
     result = await desk.result("read_file", path="a.py")
     assert result.text == "     1→one\n     2→two"
@@ -32,7 +32,7 @@ async def test_lines_are_numbered_and_the_data_holds_the_same_without_numbers(de
     }
 
 
-async def test_offset_and_limit_choose_lines_and_say_how_to_go_on(desk: Desk) -> None:
+async def test_offset_and_limit_choose_lines_and_say_how_to_go_on(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 101)))
     result = await desk.result("read_file", path="a.txt", offset=10, limit=2)
     assert result.text == "    10→line 10\n    11→line 11\n[Lines 10 to 11 of 100. Go on with offset=12.]"
@@ -40,19 +40,19 @@ async def test_offset_and_limit_choose_lines_and_say_how_to_go_on(desk: Desk) ->
     assert result.data["total_lines"] == 100
 
 
-async def test_json_is_given_on_request(desk: Desk) -> None:
+async def test_json_is_given_on_request(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("ä\n")
     result = await desk.result("read_file", path="a.txt", response_format="json")
     assert result.text.startswith('{"path": "a.txt", "content": "ä\\n"')
 
 
-async def test_two_thousand_lines_are_given_unless_more_are_asked_for(desk: Desk) -> None:
+async def test_two_thousand_lines_are_given_unless_more_are_asked_for(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("x\n" * 2500)
     assert (await desk.result("read_file", path="a.txt")).data["end_line"] == 2000
     assert (await desk.result("read_file", path="a.txt", limit=2400)).data["end_line"] == 2400
 
 
-async def test_a_long_line_is_cut_and_said_so(desk: Desk) -> None:
+async def test_a_long_line_is_cut_and_said_so(desk: ToolRunner) -> None:
     (desk.root / "a.js").write_text("short\n" + "x" * 5000 + "\nend\n")
     result = await desk.result("read_file", path="a.js")
     assert result.text.splitlines()[1] == "     2→" + "x" * 2000
@@ -60,21 +60,21 @@ async def test_a_long_line_is_cut_and_said_so(desk: Desk) -> None:
     assert result.data["truncated"] is True
 
 
-async def test_an_answer_stays_small_whatever_was_asked(desk: Desk) -> None:
+async def test_an_answer_stays_small_whatever_was_asked(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text(("y" * 1000 + "\n") * 3000)
     result = await desk.result("read_file", path="a.txt", limit=3000)
     assert len(result.text) < 300_000
     assert "as much as fits in one answer. Go on with offset=262." in result.text
 
 
-async def test_a_large_file_is_read_anywhere_and_counted(desk: Desk) -> None:
+async def test_a_large_file_is_read_anywhere_and_counted(desk: ToolRunner) -> None:
     (desk.root / "big.txt").write_text("".join(f"{n}\n" for n in range(1, 200_001)))
     result = await desk.result("read_file", path="big.txt", offset=199_999)
     assert result.data["content"] == "199999\n200000\n"
     assert result.data["total_lines"] == 200_000
 
 
-async def test_a_huge_file_is_refused_unless_lines_are_named(desk: Desk) -> None:
+async def test_a_huge_file_is_refused_unless_lines_are_named(desk: ToolRunner) -> None:
     with (desk.root / "huge.log").open("wb") as file:
         file.write(b"first\nsecond\n" * 1000)
         file.truncate(60 << 20)
@@ -83,14 +83,14 @@ async def test_a_huge_file_is_refused_unless_lines_are_named(desk: Desk) -> None
     assert (await desk.result("read_file", path="huge.log", limit=1)).data["content"] == "first\n"
 
 
-async def test_endings_of_lines_and_a_missing_last_newline_are_kept_in_the_data(desk: Desk) -> None:
+async def test_endings_of_lines_and_a_missing_last_newline_are_kept_in_the_data(desk: ToolRunner) -> None:
     (desk.root / "dos.txt").write_bytes(b"one\r\ntwo")
     result = await desk.result("read_file", path="dos.txt")
     assert result.text == "     1→one\n     2→two"
     assert result.data["content"] == "one\r\ntwo"
 
 
-async def test_bytes_that_are_not_utf8_are_shown_replaced_and_said(desk: Desk) -> None:
+async def test_bytes_that_are_not_utf8_are_shown_replaced_and_said(desk: ToolRunner) -> None:
     (desk.root / "latin.txt").write_bytes("café\n".encode("latin-1"))
     result = await desk.result("read_file", path="latin.txt")
     assert result.text == "     1→caf\ufffd\n[Some bytes are not UTF-8; they are shown as \ufffd.]"
@@ -117,27 +117,29 @@ def test_a_file_read_in_pieces_shows_the_same_as_one_read_at_once(
     assert windows[0] == windows[1]
 
 
-async def test_an_empty_file_is_said_to_be_empty(desk: Desk) -> None:
+async def test_an_empty_file_is_said_to_be_empty(desk: ToolRunner) -> None:
     (desk.root / "none.txt").touch()
     result = await desk.result("read_file", path="none.txt")
     assert result.text == "none.txt is empty."
     assert result.data["content"] == ""
 
 
-async def test_a_line_past_the_end_is_said(desk: Desk) -> None:
+async def test_a_line_past_the_end_is_said(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("one\n")
     result = await desk.result("read_file", path="a.txt", offset=7)
     assert result.text == "a.txt has only 1 line; there is no line 7."
 
 
-async def test_a_missing_file_is_said_with_a_near_name(desk: Desk) -> None:
+async def test_a_missing_file_is_said_with_a_near_name(desk: ToolRunner) -> None:
     (desk.root / "src").mkdir()
     (desk.root / "src" / "server.py").touch()
     said = await desk.refusal("read_file", path="src/sever.py")
     assert said == f"There is no src/sever.py in the workspace {desk.root}. Did you mean src/server.py?"
 
 
-async def test_a_directory_a_binary_file_and_a_kernel_file_are_refused_with_what_to_do(desk: Desk) -> None:
+async def test_a_directory_a_binary_file_and_a_kernel_file_are_refused_with_what_to_do(
+    desk: ToolRunner,
+) -> None:
     (desk.root / "dir").mkdir()
     (desk.root / "a.bin").write_bytes(b"\x7fELF\0\0")
     assert "is a directory, not a file. Use list_files" in await desk.refusal("read_file", path="dir")
@@ -145,7 +147,7 @@ async def test_a_directory_a_binary_file_and_a_kernel_file_are_refused_with_what
     assert "the kernel's, not a file" in await desk.refusal("read_file", path="/proc/self/environ")
 
 
-async def test_a_pipe_a_socket_and_a_device_are_never_opened(desk: Desk, home: Path) -> None:
+async def test_a_pipe_a_socket_and_a_device_are_never_opened(desk: ToolRunner, home: Path) -> None:
     os.mkfifo(desk.root / "pipe")
     assert "pipe is a named pipe" in await desk.refusal("read_file", path="pipe")
     with socket.socket(socket.AF_UNIX) as listening:
@@ -165,18 +167,18 @@ async def test_a_pipe_a_socket_and_a_device_are_never_opened(desk: Desk, home: P
         ("y/" * 3000, "The path is too long: 6000 bytes"),
     ],
 )
-async def test_a_path_that_cannot_be_is_refused(desk: Desk, path: str, sentence: str) -> None:
+async def test_a_path_that_cannot_be_is_refused(desk: ToolRunner, path: str, sentence: str) -> None:
     assert (await desk.refusal("read_file", path=path)).startswith(sentence)
 
 
-async def test_wrong_inputs_are_said(desk: Desk) -> None:
+async def test_wrong_inputs_are_said(desk: ToolRunner) -> None:
     assert "`lines` is not an input" in await desk.refusal("read_file", path="a", lines=3)
     assert "`path` is required" in await desk.refusal("read_file")
     assert "`offset`" in await desk.refusal("read_file", path="a", offset=0)
 
 
 async def test_a_file_outside_the_workspace_is_read_only_after_a_person_allowed_it(
-    desk: Desk, tmp_path: Path
+    desk: ToolRunner, tmp_path: Path
 ) -> None:
     (tmp_path / "outside.txt").write_text("far\n")
     for path in ("../outside.txt", str(tmp_path / "outside.txt")):
@@ -184,15 +186,17 @@ async def test_a_file_outside_the_workspace_is_read_only_after_a_person_allowed_
         assert call.approval is not None
         (claim,) = call.approval.asked.claims
         assert (claim.resource, claim.inside) == (str(tmp_path / "outside.txt"), False)
-        assert done(await desk.allow(call)).data["content"] == "far\n"
+        assert result_of(await desk.allow(call)).data["content"] == "far\n"
 
 
-async def test_nothing_is_told_about_the_outside_before_a_person_allowed_it(desk: Desk) -> None:
+async def test_nothing_is_told_about_the_outside_before_a_person_allowed_it(desk: ToolRunner) -> None:
     call = await desk.waiting("read_file", path="/there/is/no/such/file")
     assert (await desk.allow(call)).message.startswith("There is no /there/is/no/such/file. Look")
 
 
-async def test_a_link_swapped_between_planning_and_reading_is_refused(desk: Desk, tmp_path: Path) -> None:
+async def test_a_link_swapped_between_planning_and_reading_is_refused(
+    desk: ToolRunner, tmp_path: Path
+) -> None:
     (tmp_path / "secret").write_text("secret\n")
     folder = desk.root / "sub"
     folder.mkdir()
@@ -213,11 +217,15 @@ async def test_a_link_swapped_between_planning_and_reading_is_refused(desk: Desk
         await tool.run(plan, desk.call("read_file"))
 
 
-async def test_without_a_workspace_a_relative_path_leads_nowhere_and_an_absolute_one_asks(desk: Desk) -> None:
+async def test_without_a_workspace_a_relative_path_leads_nowhere_and_an_absolute_one_asks(
+    desk: ToolRunner,
+) -> None:
     (desk.root / "a.txt").write_text("one\n")
     lost = desk.without_workspace()
     assert "has no workspace" in await lost.refusal("read_file", path="a.txt")
-    assert done(await lost.allowed("read_file", path=str(desk.root / "a.txt"))).data["content"] == "one\n"
+    assert (
+        result_of(await lost.allowed("read_file", path=str(desk.root / "a.txt"))).data["content"] == "one\n"
+    )
 
 
 def test_its_line_in_lists_is_short_and_printable() -> None:

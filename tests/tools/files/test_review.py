@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.actors import PAGE
-from tests.tools.desk import Desk, done
+from tests.support.actors import PAGE
+from tests.support.tool_runner import ToolRunner, result_of
 
 from handrail.errors import Conflict
 from handrail.gate import person_actions
@@ -43,12 +43,12 @@ def left(*choices: str) -> str:
     return "".join(lines + PROPOSED[done:])
 
 
-def writer(desk: Desk) -> Tool[Any, Any]:
+def writer(desk: ToolRunner) -> Tool[Any, Any]:
     return desk.gate.toolbox["write_file"]
 
 
 async def planned(
-    desk: Desk, before: str | bytes | None = None, content: str = "".join(PROPOSED)
+    desk: ToolRunner, before: str | bytes | None = None, content: str = "".join(PROPOSED)
 ) -> ChangePlan:
     file = desk.root / "a.txt"
     if before is None:
@@ -57,13 +57,13 @@ async def planned(
     return await writer(desk).plan(WriteFileInput(path="a.txt", content=content), desk.caller)
 
 
-async def run(desk: Desk, plan: ChangePlan) -> tuple[str, dict[str, object]]:
+async def run(desk: ToolRunner, plan: ChangePlan) -> tuple[str, dict[str, object]]:
     result = await writer(desk).run(plan, desk.call("write_file"))
     return result.text, dict(result.data)
 
 
 async def test_a_person_keeps_two_of_three_hunks_and_edits_one_and_the_agent_is_told_exactly(
-    desk: Desk,
+    desk: ToolRunner,
 ) -> None:
     plan = await planned(desk)
     content = left("kept", "my own words\n", "kept")
@@ -90,7 +90,7 @@ async def test_a_person_keeps_two_of_three_hunks_and_edits_one_and_the_agent_is_
     assert f"{said}{patch}".rstrip() in text
 
 
-async def test_a_rejected_hunk_is_left_as_it_was(desk: Desk) -> None:
+async def test_a_rejected_hunk_is_left_as_it_was(desk: ToolRunner) -> None:
     plan = await planned(desk)
     reviewed = writer(desk).review(plan, left("rejected", "kept", "rejected"), ())
     text, _ = await run(desk, reviewed)
@@ -98,12 +98,12 @@ async def test_a_rejected_hunk_is_left_as_it_was(desk: Desk) -> None:
     assert "The person kept 1 of 3 hunks and rejected 2." in text
 
 
-async def test_a_review_that_leaves_the_proposal_is_the_proposal(desk: Desk) -> None:
+async def test_a_review_that_leaves_the_proposal_is_the_proposal(desk: ToolRunner) -> None:
     plan = await planned(desk)
     assert writer(desk).review(plan, "".join(PROPOSED), ()) == plan
 
 
-async def test_comments_alone_bind_nothing_and_are_told_with_their_lines(desk: Desk) -> None:
+async def test_comments_alone_bind_nothing_and_are_told_with_their_lines(desk: ToolRunner) -> None:
     plan = await planned(desk)
     comments = (Comment(line=6, text="Why five?"), Comment(line=999, text="Elsewhere."))
     reviewed = writer(desk).review(plan, "".join(PROPOSED), comments)
@@ -120,7 +120,7 @@ async def test_comments_alone_bind_nothing_and_are_told_with_their_lines(desk: D
     )
 
 
-async def test_a_review_that_leaves_the_file_as_it_was_writes_nothing_and_says_so(desk: Desk) -> None:
+async def test_a_review_that_leaves_the_file_as_it_was_writes_nothing_and_says_so(desk: ToolRunner) -> None:
     plan = await planned(desk)
     before = (desk.root / "a.txt").stat()
     reviewed = writer(desk).review(plan, "".join(BEFORE), (Comment(line=1, text="No."),))
@@ -136,7 +136,7 @@ async def test_a_review_that_leaves_the_file_as_it_was_writes_nothing_and_says_s
     assert "- line 1 (line 0): No." in result.text
 
 
-async def test_a_new_file_of_which_all_is_rejected_is_not_made(desk: Desk) -> None:
+async def test_a_new_file_of_which_all_is_rejected_is_not_made(desk: ToolRunner) -> None:
     plan = await writer(desk).plan(WriteFileInput(path="new/b.txt", content="one\n"), desk.caller)
     proposal = writer(desk).proposal(plan)
     assert proposal is not None
@@ -149,7 +149,7 @@ async def test_a_new_file_of_which_all_is_rejected_is_not_made(desk: Desk) -> No
     assert (desk.root / "new/b.txt").read_text() == "two\n"
 
 
-async def test_line_endings_a_byte_order_mark_and_odd_bytes_come_through_a_review(desk: Desk) -> None:
+async def test_line_endings_a_byte_order_mark_and_odd_bytes_come_through_a_review(desk: ToolRunner) -> None:
     plan = await planned(desk, b"\xef\xbb\xbfone\r\ncaf\xe9\r\nthree\r\n", "one\r\ncafe\r\nthree\r\n")
     proposal = writer(desk).proposal(plan)
     assert proposal is not None
@@ -159,13 +159,13 @@ async def test_line_endings_a_byte_order_mark_and_odd_bytes_come_through_a_revie
     assert (desk.root / "a.txt").read_bytes() == b"\xef\xbb\xbfone\r\ncaf\xe9\r\n3\r\n"
 
 
-async def test_a_missing_final_newline_is_respected(desk: Desk) -> None:
+async def test_a_missing_final_newline_is_respected(desk: ToolRunner) -> None:
     plan = await planned(desk, "one\ntwo", "one\n2")
     await run(desk, writer(desk).review(plan, "one\nzwei", ()))
     assert (desk.root / "a.txt").read_bytes() == b"one\nzwei"
 
 
-async def test_a_deletion_can_be_reviewed_into_a_change_or_into_nothing(desk: Desk) -> None:
+async def test_a_deletion_can_be_reviewed_into_a_change_or_into_nothing(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("one\ntwo\n")
     diff = "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n"
     tool = desk.gate.toolbox["apply_diff"]
@@ -183,7 +183,7 @@ async def test_a_deletion_can_be_reviewed_into_a_change_or_into_nothing(desk: De
     assert "edited it" in result.text
 
 
-async def test_a_mode_change_goes_with_what_is_kept_and_falls_with_what_is_rejected(desk: Desk) -> None:
+async def test_a_mode_change_goes_with_what_is_kept_and_falls_with_what_is_rejected(desk: ToolRunner) -> None:
     (desk.root / "a.sh").write_text("one\n")
     diff = "old mode 100644\nnew mode 100755\n--- a/a.sh\n+++ b/a.sh\n@@ -1 +1 @@\n-one\n+two\n"
     tool = desk.gate.toolbox["apply_diff"]
@@ -194,7 +194,7 @@ async def test_a_mode_change_goes_with_what_is_kept_and_falls_with_what_is_rejec
     assert (desk.root / "a.sh").stat().st_mode & 0o100
 
 
-async def test_content_that_cannot_be_written_is_refused(desk: Desk) -> None:
+async def test_content_that_cannot_be_written_is_refused(desk: ToolRunner) -> None:
     plan = await planned(desk)
     for content, sentence in {
         "a\0": "NUL",
@@ -205,7 +205,7 @@ async def test_content_that_cannot_be_written_is_refused(desk: Desk) -> None:
             writer(desk).review(plan, content, ())
 
 
-async def test_a_change_that_will_fail_has_nothing_to_review(desk: Desk, tmp_path: Path) -> None:
+async def test_a_change_that_will_fail_has_nothing_to_review(desk: ToolRunner, tmp_path: Path) -> None:
     (tmp_path / "far").write_bytes(b"\0")
     plan = await writer(desk).plan(WriteFileInput(path="../far", content="x"), desk.caller)
     assert writer(desk).proposal(plan) is None
@@ -213,7 +213,7 @@ async def test_a_change_that_will_fail_has_nothing_to_review(desk: Desk, tmp_pat
         writer(desk).review(plan, "y", ())
 
 
-async def test_what_the_agent_will_be_told_is_known_before(desk: Desk) -> None:
+async def test_what_the_agent_will_be_told_is_known_before(desk: ToolRunner) -> None:
     plan = await planned(desk)
     assert writer(desk).tells(plan) == ""
     assert (
@@ -223,7 +223,7 @@ async def test_what_the_agent_will_be_told_is_known_before(desk: Desk) -> None:
     )
 
 
-async def test_a_review_in_which_lines_elsewhere_changed_says_so(desk: Desk) -> None:
+async def test_a_review_in_which_lines_elsewhere_changed_says_so(desk: ToolRunner) -> None:
     plan = await planned(desk)
     content = "".join(PROPOSED).replace("line 30\n", "thirty\n")
     assert (
@@ -233,7 +233,7 @@ async def test_a_review_in_which_lines_elsewhere_changed_says_so(desk: Desk) -> 
     )
 
 
-async def test_a_review_goes_through_the_gate_and_only_what_was_seen_is_written(desk: Desk) -> None:
+async def test_a_review_goes_through_the_gate_and_only_what_was_seen_is_written(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("".join(BEFORE))
     call = await desk.waiting("write_file", path="a.txt", content="".join(PROPOSED))
     assert call.approval is not None
@@ -246,13 +246,13 @@ async def test_a_review_goes_through_the_gate_and_only_what_was_seen_is_written(
     comments = (Comment(line=37, text="Not so late."),)
     answer = Answer(kind="allow", by=PAGE, content=mine, comments=comments)
     await person_actions.answer(desk.gate, call.approval, answer, seen.digest)
-    result = done(await desk.ended(call))
+    result = result_of(await desk.ended(call))
     assert (desk.root / "a.txt").read_text() == mine
     assert seen.tells in result.text
     assert "- line 37 (late): Not so late." in result.text
 
 
-async def test_a_review_of_a_file_that_changed_meanwhile_writes_nothing(desk: Desk) -> None:
+async def test_a_review_of_a_file_that_changed_meanwhile_writes_nothing(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("".join(BEFORE))
     call = await desk.waiting("write_file", path="a.txt", content="".join(PROPOSED))
     assert call.approval is not None

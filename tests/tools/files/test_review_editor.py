@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tools.desk import refused
+from tests.support.tool_runner import refusal_of
 
 from handrail.tools.files.review import Editor
 
@@ -79,7 +79,7 @@ def test_what_a_person_left_is_written_in_the_files_own_style(
 
 
 def test_half_a_character_is_refused() -> None:
-    assert "half a character" in refused(lambda: Editor(b"a", b"b").written("\ud800"))
+    assert "half a character" in refusal_of(lambda: Editor(b"a", b"b").written("\ud800"))
 
 
 def test_private_characters_of_the_file_itself_stay_themselves() -> None:

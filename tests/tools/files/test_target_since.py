@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.tools.desk import Desk
+from tests.support.tool_runner import ToolRunner
 
 from handrail.gate.call import Call
 from handrail.tools.files.edit_tools import WriteFileInput
@@ -65,7 +65,7 @@ def test_something_else_in_its_place_is_told(root: Path) -> None:
         assert "is no longer what it was" in drift.sentence
 
 
-async def test_a_tool_tells_what_became_of_its_file(desk: Desk) -> None:
+async def test_a_tool_tells_what_became_of_its_file(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("one\n")
     tool = desk.gate.toolbox["write_file"]
     plan = await tool.plan(WriteFileInput(path="a.txt", content="two\n"), desk.caller)
@@ -76,18 +76,20 @@ async def test_a_tool_tells_what_became_of_its_file(desk: Desk) -> None:
     assert found[1].endswith("-one\n+three\n")
 
 
-def other_agent(desk: Desk) -> Desk:
+def other_agent(desk: ToolRunner) -> ToolRunner:
     return replace(desk, caller=replace(desk.caller, client="other", key="other"))
 
 
-async def proposed_by_two(desk: Desk) -> tuple[Call, Call]:
+async def proposed_by_two(desk: ToolRunner) -> tuple[Call, Call]:
     (desk.root / "a.txt").write_text("one\ntwo\nthree\n")
     first = await desk.waiting("edit_file", path="a.txt", old_string="one", new_string="1")
     second = await other_agent(desk).waiting("edit_file", path="a.txt", old_string="three", new_string="3")
     return first, second
 
 
-async def test_of_two_agents_that_edit_one_file_the_second_is_refused_with_the_difference(desk: Desk) -> None:
+async def test_of_two_agents_that_edit_one_file_the_second_is_refused_with_the_difference(
+    desk: ToolRunner,
+) -> None:
     first, second = await proposed_by_two(desk)
     assert (await desk.allow(first)).ending == "done"
     outcome = await desk.allow(second)
@@ -105,7 +107,7 @@ async def test_of_two_agents_that_edit_one_file_the_second_is_refused_with_the_d
     assert (desk.root / "a.txt").read_text() == "1\ntwo\n3\n"
 
 
-async def test_the_second_is_told_the_same_where_its_edit_no_longer_fits(desk: Desk) -> None:
+async def test_the_second_is_told_the_same_where_its_edit_no_longer_fits(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("one\n")
     first = await desk.waiting("edit_file", path="a.txt", old_string="one", new_string="1")
     second = await other_agent(desk).waiting("edit_file", path="a.txt", old_string="one", new_string="uno")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.actors import PAGE
-from tests.tools.desk import BOUND, Desk, done
+from tests.support.actors import PAGE
+from tests.support.tool_runner import BOUND, ToolRunner, result_of
 
 from handrail.gate import person_actions
 from handrail.terminal import ripgrep
@@ -66,7 +66,9 @@ def tree(root: Path) -> Path:
 
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("git", [False, True])
-async def test_a_listing_leaves_out_what_gitignore_hides_and_what_is_protected(desk: Desk, git: bool) -> None:
+async def test_a_listing_leaves_out_what_gitignore_hides_and_what_is_protected(
+    desk: ToolRunner, git: bool
+) -> None:
     if git:
         (desk.root / ".git").mkdir()
         (desk.root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -77,7 +79,9 @@ async def test_a_listing_leaves_out_what_gitignore_hides_and_what_is_protected(d
     assert below.data["files"] == ["sub/.gitignore", "sub/anchored", "sub/b.log", "sub/deep/y", *hidden_above]
 
 
-async def test_rules_above_the_git_work_tree_do_not_count_and_an_inner_one_begins_afresh(desk: Desk) -> None:
+async def test_rules_above_the_git_work_tree_do_not_count_and_an_inner_one_begins_afresh(
+    desk: ToolRunner,
+) -> None:
     (desk.root.parent / ".gitignore").write_text("*\n")
     for folder in (".git", "inner/.git"):
         (desk.root / folder).mkdir(parents=True)
@@ -89,7 +93,7 @@ async def test_rules_above_the_git_work_tree_do_not_count_and_an_inner_one_begin
 
 
 @pytest.mark.usefixtures("tree")
-async def test_one_level_shows_directories_with_a_slash(desk: Desk) -> None:
+async def test_one_level_shows_directories_with_a_slash(desk: ToolRunner) -> None:
     result = await desk.result("list_files")
     assert result.data["files"] == sorted([
         ".gitignore", ".hidden", ".mcp.json", ".vscode/", "a.py", "binary.bin", "d/", "dos.txt", "foox", "keep.log",
@@ -99,7 +103,7 @@ async def test_one_level_shows_directories_with_a_slash(desk: Desk) -> None:
 
 
 @pytest.mark.usefixtures("tree")
-async def test_a_pattern_without_a_slash_is_for_names_and_with_one_for_paths(desk: Desk) -> None:
+async def test_a_pattern_without_a_slash_is_for_names_and_with_one_for_paths(desk: ToolRunner) -> None:
     for pattern, files in {
         "*.log": ["keep.log", "sub/b.log"],
         "sub/*": ["sub/.gitignore", "sub/anchored", "sub/b.log"],
@@ -110,7 +114,7 @@ async def test_a_pattern_without_a_slash_is_for_names_and_with_one_for_paths(des
         assert (await desk.result("list_files", recursive=True, pattern=pattern)).data["files"] == files
 
 
-async def test_files_are_found_newest_first(desk: Desk) -> None:
+async def test_files_are_found_newest_first(desk: ToolRunner) -> None:
     for age, name in enumerate(("newest.py", "sub/middle.py", "oldest.py", "other.txt")):
         path = desk.root / name
         path.parent.mkdir(exist_ok=True)
@@ -120,7 +124,7 @@ async def test_files_are_found_newest_first(desk: Desk) -> None:
     assert result.text == "newest.py\nsub/middle.py\noldest.py"
 
 
-async def test_long_listings_are_cut_and_say_so(desk: Desk) -> None:
+async def test_long_listings_are_cut_and_say_so(desk: ToolRunner) -> None:
     for number in range(1100):
         (desk.root / f"f{number:04}").touch()
     result = await desk.result("list_files", recursive=True)
@@ -131,14 +135,14 @@ async def test_long_listings_are_cut_and_say_so(desk: Desk) -> None:
     )
 
 
-async def test_nothing_found_is_said(desk: Desk) -> None:
+async def test_nothing_found_is_said(desk: ToolRunner) -> None:
     assert (await desk.result("list_files")).text == ". holds no file. What .gitignore hides is left out."
     assert "No file in . matches *.x." in (await desk.result("search_files", pattern="*.x")).text
     assert (await desk.result("search_content", pattern="x")).text == "Nothing in . matches x."
 
 
 @pytest.mark.usefixtures("tree")
-async def test_content_is_found_line_by_line_with_its_context(desk: Desk) -> None:
+async def test_content_is_found_line_by_line_with_its_context(desk: ToolRunner) -> None:
     result = await desk.result("search_content", pattern="needle", file_pattern="*.py", context=1)
     assert result.text == "a.py\n     1- import os\n     2: needle = 1\n     3- "
     assert result.data["lines"] == [
@@ -155,7 +159,7 @@ MATCHING = {
 
 
 @pytest.mark.usefixtures("tree")
-async def test_files_and_counts_agree_with_the_lines_and_leave_out_protected_places(desk: Desk) -> None:
+async def test_files_and_counts_agree_with_the_lines_and_leave_out_protected_places(desk: ToolRunner) -> None:
     lines = await desk.result("search_content", pattern="needle")
     assert lines.data["files"] == list(MATCHING)
     assert lines.data["total"] == sum(MATCHING.values())
@@ -167,14 +171,16 @@ async def test_files_and_counts_agree_with_the_lines_and_leave_out_protected_pla
 
 
 @pytest.mark.usefixtures("tree")
-async def test_a_protected_place_is_searched_when_it_is_named_and_a_person_allowed_it(desk: Desk) -> None:
+async def test_a_protected_place_is_searched_when_it_is_named_and_a_person_allowed_it(
+    desk: ToolRunner,
+) -> None:
     for path in (".vscode", ".mcp.json"):
         outcome = await desk.allowed("search_content", pattern="needle", path=path)
-        assert done(outcome).data["total"] == 1
+        assert result_of(outcome).data["total"] == 1
 
 
 @pytest.mark.usefixtures("tree")
-async def test_capitals_ends_of_lines_and_matches_over_lines(desk: Desk) -> None:
+async def test_capitals_ends_of_lines_and_matches_over_lines(desk: ToolRunner) -> None:
     assert (await desk.result("search_content", pattern="NEEDLE with", case_insensitive=True)).data[
         "files"
     ] == ["sub/deep/y"]
@@ -186,7 +192,7 @@ async def test_capitals_ends_of_lines_and_matches_over_lines(desk: Desk) -> None
     assert (await desk.result("search_content", pattern="import.*needle")).data["total"] == 0
 
 
-async def test_one_file_can_be_searched_in_every_mode_even_an_ignored_one(desk: Desk) -> None:
+async def test_one_file_can_be_searched_in_every_mode_even_an_ignored_one(desk: ToolRunner) -> None:
     (desk.root / ".gitignore").write_text("*.log\n")
     (desk.root / "a.log").write_text("x\nneedle\nneedle\n")
     for mode in ("content", "files", "count"):
@@ -195,7 +201,7 @@ async def test_one_file_can_be_searched_in_every_mode_even_an_ignored_one(desk: 
     assert result.text == "     2 a.log"
 
 
-async def test_too_many_matches_are_cut_and_said(desk: Desk) -> None:
+async def test_too_many_matches_are_cut_and_said(desk: ToolRunner) -> None:
     (desk.root / "a.txt").write_text("needle\n" * 50)
     (desk.root / "b.txt").write_text("needle\n")
     result = await desk.result("search_content", pattern="needle", max_results=3)
@@ -208,7 +214,7 @@ async def test_too_many_matches_are_cut_and_said(desk: Desk) -> None:
     assert files.text.startswith("a.txt\n[Stopped at 1 file; there are more.")
 
 
-async def test_an_endless_line_costs_no_memory(desk: Desk) -> None:
+async def test_an_endless_line_costs_no_memory(desk: ToolRunner) -> None:
     (desk.root / "long.txt").write_text("needle" + "x" * (4 << 20) + "\nneedle\n")
     result = await desk.result("search_content", pattern="needle")
     assert result.text == "long.txt\n     2: needle\n[1 match in very long lines left out.]"
@@ -216,7 +222,7 @@ async def test_an_endless_line_costs_no_memory(desk: Desk) -> None:
     assert len((await desk.result("search_content", pattern="needle")).text) < 600
 
 
-async def test_a_bad_pattern_gets_the_reason(desk: Desk) -> None:
+async def test_a_bad_pattern_gets_the_reason(desk: ToolRunner) -> None:
     said = await desk.refusal("search_content", pattern="f(")
     assert said.startswith("The pattern f( is not a regular expression that can be used here: ")
     assert "unclosed group" in said
@@ -226,7 +232,9 @@ async def test_a_bad_pattern_gets_the_reason(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("path", [".", "a.txt"])
-async def test_look_around_is_refused_and_a_catastrophic_pattern_is_quick(desk: Desk, path: str) -> None:
+async def test_look_around_is_refused_and_a_catastrophic_pattern_is_quick(
+    desk: ToolRunner, path: str
+) -> None:
     (desk.root / "a.txt").write_text("a" * (1 << 20) + "!\naaa\n")
     for pattern in ("a(?=b)", r"(a)\1"):
         said = await desk.refusal("search_content", pattern=pattern, path=path)
@@ -237,7 +245,7 @@ async def test_look_around_is_refused_and_a_catastrophic_pattern_is_quick(desk: 
 
 
 async def test_without_ripgrep_every_search_gets_a_sentence(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: ToolRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.setattr(ripgrep, "ripgrep", ripgrep.ripgrep.__wrapped__)
@@ -253,7 +261,7 @@ async def test_without_ripgrep_every_search_gets_a_sentence(
 
 
 @pytest.mark.usefixtures("tree")
-async def test_a_pattern_is_never_an_option_or_a_shell_word(desk: Desk) -> None:
+async def test_a_pattern_is_never_an_option_or_a_shell_word(desk: ToolRunner) -> None:
     for pattern in ("--files", "-e", "$(touch pwned)", "; touch pwned"):
         await desk.outcome("search_content", pattern=pattern)
         await desk.outcome("search_files", pattern=pattern)
@@ -262,7 +270,7 @@ async def test_a_pattern_is_never_an_option_or_a_shell_word(desk: Desk) -> None:
 
 
 @pytest.mark.usefixtures("tree")
-async def test_places_that_cannot_be_searched_are_said(desk: Desk) -> None:
+async def test_places_that_cannot_be_searched_are_said(desk: ToolRunner) -> None:
     assert "There is no nowhere in the workspace" in await desk.refusal("list_files", path="nowhere")
     assert "a.py is a file, not a directory." in await desk.refusal("list_files", path="a.py")
     assert "binary.bin is a binary file" in await desk.refusal(
@@ -271,17 +279,19 @@ async def test_places_that_cannot_be_searched_are_said(desk: Desk) -> None:
     assert "pipe is a named pipe" in await desk.refusal("search_content", pattern="x", path="pipe")
 
 
-async def test_a_folder_outside_is_listed_only_after_a_person_allowed_it(desk: Desk, tmp_path: Path) -> None:
+async def test_a_folder_outside_is_listed_only_after_a_person_allowed_it(
+    desk: ToolRunner, tmp_path: Path
+) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "a.txt").write_text("needle\n")
-    assert done(await desk.allowed("list_files", path="../far", recursive=True)).text == str(
+    assert result_of(await desk.allowed("list_files", path="../far", recursive=True)).text == str(
         tmp_path / "far/a.txt"
     )
-    assert done(await desk.allowed("search_content", path="../far", pattern="needle")).data["total"] == 1
+    assert result_of(await desk.allowed("search_content", path="../far", pattern="needle")).data["total"] == 1
 
 
 async def test_a_folder_swapped_for_a_link_between_planning_and_listing_is_refused(
-    desk: Desk, tmp_path: Path
+    desk: ToolRunner, tmp_path: Path
 ) -> None:
     (desk.root / "sub").mkdir()
     tool = ListFiles()
@@ -301,7 +311,7 @@ def _children() -> set[str]:
 
 
 @pytest.fixture
-def endless(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def endless(desk: ToolRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ripgrep that finds a line and then goes on for ever."""
     found = '{"type": "match", "data": {"path": {"text": "./a.txt"}, "lines": {"text": "found"}, "line_number": 1}}'
     program = tmp_path / "rg"
@@ -312,7 +322,7 @@ def endless(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 @pytest.mark.usefixtures("endless")
-async def test_a_cancelled_search_leaves_no_process_behind(desk: Desk) -> None:
+async def test_a_cancelled_search_leaves_no_process_behind(desk: ToolRunner) -> None:
     before = _children()
     reply = None
     async with anyio.create_task_group() as group:
@@ -336,7 +346,7 @@ async def test_a_cancelled_search_leaves_no_process_behind(desk: Desk) -> None:
 
 @pytest.mark.usefixtures("endless")
 async def test_a_search_that_takes_too_long_gives_what_it_found(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: ToolRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_content, "SECONDS", 1.0)
     result = await desk.result("search_content", pattern="a")

@@ -6,9 +6,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.keeper.scene import Mark, nothing_left
-from tests.tools.desk import BOUND
-from tests.tools.office import office
+from tests.support.processes import ProcessMark, kill_at_end
+from tests.support.tool_runner import BOUND, terminal_tools
 
 from handrail.store.values import Caller, Owner
 from handrail.terminal.terminal import Note
@@ -17,9 +16,9 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_everything_in_it_ends_also_what_left_its_session(home: Path, caller: Caller) -> None:
-    mark = Mark()
-    with nothing_left(mark):
-        async with office(home, caller) as at:
+    mark = ProcessMark()
+    with kill_at_end(mark):
+        async with terminal_tools(home, caller) as at:
             terminal = await at.open()
             await at.run(terminal, f"setsid sleep {mark.seconds} & sleep {mark.seconds} & true")
             assert len(mark.pids()) == 2
@@ -38,7 +37,7 @@ async def test_ones_own_is_closed_without_a_person_and_any_other_asks(
 ) -> None:
     elsewhere = root.parent / "elsewhere"
     elsewhere.mkdir()
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         own = (await at.allowed("create_tracked_terminal")).result
         assert own is not None
         assert (await at.data("close_terminal", terminalId=own.data["terminal_id"]))["was_running"]
@@ -59,7 +58,7 @@ async def test_ones_own_is_closed_without_a_person_and_any_other_asks(
 
 
 async def test_a_stubborn_program_is_killed_after_the_grace(home: Path, caller: Caller) -> None:
-    async with office(home, caller, grace=0.2) as at:
+    async with terminal_tools(home, caller, grace=0.2) as at:
         terminal = await at.open(
             shellPath="/bin/bash",
             shellArgs=["-c", "trap '' HUP TERM INT; echo up; while :; do sleep 0.05; done"],
@@ -75,5 +74,5 @@ async def test_a_stubborn_program_is_killed_after_the_grace(home: Path, caller: 
 
 
 async def test_a_terminal_nobody_knows_is_refused(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         assert "list_tracked_terminals names" in await at.refusal("close_terminal", terminalId="tnone")

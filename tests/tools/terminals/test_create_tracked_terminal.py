@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.tool_runner import terminal_tools
 from tests.tools.commands.test_execute_command import swap
-from tests.tools.office import office
 
 from handrail.store.values import Caller, CommandPreview, Owner
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_terminal_tells_its_shell_its_place_and_how_to_use_it(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         result = await at.result("create_tracked_terminal", cols=100, rows=30)
         data, terminal = result.data, at.terminals.get(str(result.data["terminal_id"]))
     assert terminal is not None
@@ -40,7 +40,7 @@ async def test_another_program_can_be_opened_with_its_arguments_place_and_variab
     home: Path, root: Path, caller: Caller
 ) -> None:
     (root / "below").mkdir()
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         data = await at.data(
             "create_tracked_terminal",
             name="a cat",
@@ -69,7 +69,7 @@ async def test_another_program_can_be_opened_with_its_arguments_place_and_variab
 async def test_what_cannot_be_opened_gets_a_sentence_that_says_what_to_do(
     home: Path, caller: Caller, input: dict[str, Any], words: str
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         assert words in await at.refusal("create_tracked_terminal", **input)
         assert not at.terminals.known
 
@@ -77,7 +77,7 @@ async def test_what_cannot_be_opened_gets_a_sentence_that_says_what_to_do(
 async def test_a_person_is_shown_what_would_be_opened_and_an_answer_holds_for_that_alone(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         call = await at.waiting("create_tracked_terminal", shellArgs=["--norc"], env={"A": "b"})
         assert call.approval is not None
         asked = call.approval.asked
@@ -101,7 +101,7 @@ async def test_a_program_of_the_workspace_is_no_plain_shell_and_an_answer_is_abo
     program = root / "bash"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         call = await at.waiting("create_tracked_terminal", shellPath=str(program))
         assert call.approval is not None
         assert all(item.opaque for item in call.approval.asked.claims)

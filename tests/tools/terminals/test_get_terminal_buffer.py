@@ -9,8 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.tools.desk import BOUND
-from tests.tools.office import Office, office
+from tests.support.tool_runner import BOUND, TerminalToolRunner, terminal_tools
 
 from handrail.store.events import TerminalForgotten
 from handrail.store.values import Caller, Json, Owner
@@ -20,7 +19,7 @@ from handrail.tools.terminals.terminal_lookup import of_terminal
 pytestmark = pytest.mark.anyio
 
 
-async def prints(at: Office, program: str, **input: Any) -> Terminal:
+async def prints(at: TerminalToolRunner, program: str, **input: Any) -> Terminal:
     """A terminal that a program has printed into, and left."""
     terminal = await at.open(shellPath=sys.executable, shellArgs=["-c", program], **input)
     with anyio.fail_after(BOUND):
@@ -34,7 +33,7 @@ def exact(data: Json) -> bytes:
     return str(data["output"]).encode()
 
 
-async def follow(at: Office, terminal: Terminal, **input: Any) -> tuple[bytes, int]:
+async def follow(at: TerminalToolRunner, terminal: Terminal, **input: Any) -> tuple[bytes, int]:
     """All of a raw output, read by cursor while it comes; and in how many readings."""
     found, after, count = b"", 0, 0
     with anyio.fail_after(BOUND * 2):
@@ -66,7 +65,7 @@ open("sum", "w").write(sum.hexdigest())
 async def test_readings_by_cursor_during_output_join_to_exactly_what_was_written(
     home: Path, root: Path, caller: Caller, piece: str
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath=sys.executable, shellArgs=["-c", PRODUCER.format(piece)])
         found, count = await follow(at, terminal)
     assert hashlib.sha256(found).hexdigest() == (root / "sum").read_text()
@@ -74,7 +73,7 @@ async def test_readings_by_cursor_during_output_join_to_exactly_what_was_written
 
 
 async def test_text_resolves_colours_and_progress_bars(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await prints(at, r"print('\033[31mred\033[0m'); print('10%\r50%\r100% done')")
         result = await at.result("get_terminal_buffer", terminalId=terminal.id)
     assert result.data["output"] == "red\n100% done\n"
@@ -84,7 +83,7 @@ async def test_text_resolves_colours_and_progress_bars(home: Path, caller: Calle
 
 async def test_the_last_lines_and_the_last_chunks_as_they_were_written(home: Path, caller: Caller) -> None:
     program = "import os, time\nfor n in range(6): os.write(1, b'%d\\n' % n); time.sleep(0.05)"
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await prints(at, program)
         lines = await at.data("get_terminal_buffer", terminalId=terminal.id, lines=2)
         chunks = await at.data("get_terminal_buffer", terminalId=terminal.id, lastN=3)
@@ -101,7 +100,7 @@ async def test_the_last_lines_and_the_last_chunks_as_they_were_written(home: Pat
 
 async def test_the_screen_is_what_a_person_would_see(home: Path, caller: Caller) -> None:
     program = r"print('\033[2J\033[3;5Hhere', end='', flush=True)"
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await prints(at, program, cols=40, rows=10)
         data = await at.data("get_terminal_buffer", terminalId=terminal.id, mode="screen")
     assert data["output"] == "\n\n    here"
@@ -109,7 +108,7 @@ async def test_the_screen_is_what_a_person_would_see(home: Path, caller: Caller)
 
 
 async def test_what_is_dropped_and_what_is_left_out_is_said(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:  # which keeps one megabyte
+    async with terminal_tools(home, caller) as at:  # which keeps one megabyte
         terminal = await prints(at, "for n in range(300000): print(n)")
         data = await at.data("get_terminal_buffer", terminalId=terminal.id, after=0)
         last = await at.data("get_terminal_buffer", terminalId=terminal.id, lines=10_000)
@@ -125,7 +124,7 @@ async def test_what_is_dropped_and_what_is_left_out_is_said(home: Path, caller: 
 async def test_the_nonce_of_the_shells_marks_is_not_shown_however_it_is_cut(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         await at.run(terminal, "echo hello")
         nonce = terminal.note.nonce.encode()
@@ -141,7 +140,7 @@ async def test_the_nonce_of_the_shells_marks_is_not_shown_however_it_is_cut(
 
 
 async def test_the_nonce_is_not_shown_where_a_program_prints_it(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         line = "declare -p __handrail_nonce; printf '\\033]0;%s\\007' $__handrail_nonce"
         told: list[Any] = [await at.run(terminal, line)]
@@ -157,9 +156,9 @@ async def test_the_nonce_is_not_shown_where_a_program_prints_it(home: Path, call
 
 
 async def test_a_terminal_that_ended_before_a_restart_is_still_readable(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await prints(at, "print('kept'); raise SystemExit(4)")
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         assert at.terminals.get(terminal.id) is None
         data = await at.data("get_terminal_buffer", terminalId=terminal.id, includeMetadata=True)
         found = await at.data("search_terminal_buffer", terminalId=terminal.id, pattern="k.pt")
@@ -175,7 +174,7 @@ async def test_a_terminal_that_ended_before_a_restart_is_still_readable(home: Pa
 
 
 async def test_output_that_was_deleted_is_said_to_be(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await prints(at, "print('gone')")
         with anyio.fail_after(BOUND):
             await terminal.wait_swept()
@@ -192,7 +191,7 @@ async def test_output_that_was_deleted_is_said_to_be(home: Path, caller: Caller)
 async def test_an_ended_command_reads_the_same_at_hand_and_from_the_record(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         ran = await at.data("execute_command", command="echo one; sh -c 'exit 3'", wait_seconds=BOUND)
         terminal = str(ran["terminal_id"])
         assert at.terminals.get(terminal) is None
@@ -206,7 +205,7 @@ async def test_an_ended_command_reads_the_same_at_hand_and_from_the_record(
 
 
 async def test_what_was_typed_under_a_daemon_before_is_looked_up(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/cat")
         assert of_terminal(terminal).typed_to == -1
         assert of_terminal(replace(terminal, adopted=True)).typed_to is None
@@ -217,7 +216,7 @@ async def test_what_was_typed_under_a_daemon_before_is_looked_up(home: Path, cal
 async def test_reading_what_belongs_to_another_workspace_asks(home: Path, root: Path, caller: Caller) -> None:
     elsewhere = root.parent / "elsewhere"
     elsewhere.mkdir()
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         other = replace(at, caller=replace(caller, key="other", workspace=str(elsewhere)))
         theirs = await other.open(shellPath="/bin/cat")
         at.person.cancel()
@@ -232,7 +231,7 @@ async def test_reading_what_belongs_to_another_workspace_asks(home: Path, root: 
 async def test_a_persons_shell_that_has_left_the_workspace_is_theirs_again_at_once(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         note = Note(of="shell", name="sh", owner=Owner(person=True, name="a person"))
         script = (
             "read go; cd /; while echo private; do sleep 0.02; done"  # never quiet enough to be looked at
@@ -261,7 +260,7 @@ async def test_a_persons_shell_that_has_left_the_workspace_is_theirs_again_at_on
 async def test_a_bad_question_gets_a_sentence(
     home: Path, caller: Caller, input: dict[str, Any], words: str
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await prints(at, "print('x')")
         assert words in await at.refusal("get_terminal_buffer", **{"terminalId": terminal.id, **input})
 
@@ -269,7 +268,7 @@ async def test_a_bad_question_gets_a_sentence(
 async def test_a_search_finds_lines_with_their_numbers_offsets_and_neighbours(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await prints(at, "for n in range(2000): print('line', n)")
         data = await at.data(
             "search_terminal_buffer",

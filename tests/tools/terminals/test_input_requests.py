@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tools.desk import done
-from tests.tools.office import Office, office
+from tests.support.tool_runner import TerminalToolRunner, result_of, terminal_tools
 
 from handrail.gate import person_actions
 from handrail.gate.gate import Reply
@@ -17,7 +16,7 @@ from handrail.terminal.terminal import Typist
 pytestmark = pytest.mark.anyio
 
 
-def told(at: Office, reply: Reply) -> dict[str, Any]:
+def told(at: TerminalToolRunner, reply: Reply) -> dict[str, Any]:
     """What the client reads."""
     salvage = at.gate.salvage(reply.call) if reply.outcome is None else None
     data = to_result(reply, salvage and salvage.result).structured_content
@@ -25,7 +24,7 @@ def told(at: Office, reply: Reply) -> dict[str, Any]:
     return data
 
 
-async def call_of(at: Office, id: str, **input: Any) -> Json:
+async def call_of(at: TerminalToolRunner, id: str, **input: Any) -> Json:
     data: Any = await at.data("wait_for_call", call_id=id, **input)
     return data["call"]
 
@@ -35,7 +34,7 @@ async def test_a_command_that_asks_is_handed_back_and_goes_on_when_it_is_answere
     home: Path, caller: Caller, in_terminal: bool
 ) -> None:
     script = "echo first; read -p 'Name? ' name; read -p 'Age? ' age; echo $name is $age"
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         asked_for: dict[str, Any] = {"command": script}
         if in_terminal:
             asked_for["terminal_id"] = (await at.open()).id
@@ -64,7 +63,7 @@ async def test_a_command_that_asks_is_handed_back_and_goes_on_when_it_is_answere
 
 
 async def test_a_secret_is_for_a_person_and_the_call_then_goes_on(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         reply = await at.reply(
             "execute_command", command="read -rsp 'Password: ' x; echo; echo ${#x} letters"
         )
@@ -87,7 +86,7 @@ async def test_a_program_in_raw_mode_that_rests_behind_some_text_is_likely_to_as
     program = (
         "import sys, tty; tty.setraw(0); sys.stdout.write('Proceed? '); sys.stdout.flush(); sys.stdin.read(1)"
     )
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         reply = await at.reply("execute_command", command=f'python3 -c "{program}"')
         data = told(at, reply)
         assert person_actions.cancel(at.gate, reply.call, PERSON)
@@ -101,13 +100,13 @@ async def test_a_spinner_in_raw_mode_asks_nothing(home: Path, caller: Caller) ->
         "import sys, time, tty; tty.setraw(0)\n"
         "for n in range(30): sys.stdout.write('\\rworking ' + '|/-'[n % 3] + ' '); sys.stdout.flush(); time.sleep(0.1)"
     )
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         outcome = await at.outcome("execute_command", command=f'python3 -c "{program}"')
-    assert done(outcome).data["exit_code"] == 0
+    assert result_of(outcome).data["exit_code"] == 0
 
 
 async def test_a_command_that_only_works_is_not_handed_back(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         reply = await at.reply("execute_command", command="sleep 3 < /dev/null; echo done")
     assert reply.outcome is not None
     assert not reply.call.handed_back

@@ -6,8 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.tools.desk import BOUND
-from tests.tools.office import Office, office
+from tests.support.tool_runner import BOUND, TerminalToolRunner, terminal_tools
 
 from handrail.store.values import Caller, Owner
 from handrail.terminal.terminal import Note
@@ -15,7 +14,7 @@ from handrail.terminal.terminal import Note
 pytestmark = pytest.mark.anyio
 
 
-async def listed(at: Office, **input: Any) -> list[Any]:
+async def listed(at: TerminalToolRunner, **input: Any) -> list[Any]:
     data: Any = await at.data("list_tracked_terminals", **input)
     return data["terminals"]
 
@@ -24,7 +23,7 @@ async def test_a_terminal_is_listed_with_all_that_is_known_of_it(
     home: Path, root: Path, caller: Caller
 ) -> None:
     (root / "below").mkdir()
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(name="mine", cols=100, rows=30)
         await at.run(terminal, "cd below")
         await at.run(terminal, "false")
@@ -60,7 +59,7 @@ async def test_a_terminal_is_listed_with_all_that_is_known_of_it(
 
 
 async def test_what_runs_in_it_and_who_has_it_is_told(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         await at.data("send_to_terminal", terminalId=terminal.id, text="sleep 1000")
         with anyio.fail_after(BOUND):
@@ -75,7 +74,7 @@ async def test_what_runs_in_it_and_who_has_it_is_told(home: Path, caller: Caller
 async def test_ended_ones_are_listed_with_how_they_ended_unless_only_running_ones_are_wanted(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         ended = await at.open(shellPath="/bin/sh", shellArgs=["-c", "kill -SEGV $$"])
         with anyio.fail_after(BOUND):
             await ended.wait()
@@ -91,7 +90,7 @@ async def test_those_of_other_workspaces_are_named_but_not_what_they_run(
 ) -> None:
     elsewhere = root.parent / "elsewhere"
     elsewhere.mkdir()
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         other = replace(at, caller=replace(caller, key="other", workspace=str(elsewhere)))
         theirs = await other.open()
         note = Note(of="shell", name="sh", owner=Owner(person=True, name="a person"))
@@ -107,5 +106,5 @@ async def test_those_of_other_workspaces_are_named_but_not_what_they_run(
 
 
 async def test_when_there_is_none_that_is_said(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         assert "create_tracked_terminal opens one" in (await at.result("list_tracked_terminals")).text

@@ -6,9 +6,8 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.keeper.scene import until
-from tests.tools.desk import BOUND
-from tests.tools.office import Office, office
+from tests.support.keeper_terminals import until
+from tests.support.tool_runner import BOUND, TerminalToolRunner, terminal_tools
 
 from handrail.store.actor import PERSON
 from handrail.store.values import Caller, InputPreview, Owner
@@ -17,7 +16,7 @@ from handrail.terminal.terminal import Note, Terminal, Typist
 pytestmark = pytest.mark.anyio
 
 
-async def shows(at: Office, terminal: Terminal, words: str) -> None:
+async def shows(at: TerminalToolRunner, terminal: Terminal, words: str) -> None:
     """Return when the terminal has printed these words."""
     data = await at.data("wait_for_terminal", terminalId=terminal.id, until="pattern", value=words, after=0)
     assert data["woke"] == "pattern", data
@@ -26,7 +25,7 @@ async def shows(at: Office, terminal: Terminal, words: str) -> None:
 async def test_text_is_typed_with_enter_and_what_came_of_it_is_read_from_there(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         sent = await at.data("send_to_terminal", terminalId=terminal.id, text="echo $((40 + 2))")
         await shows(at, terminal, "^42$")
@@ -40,7 +39,7 @@ async def test_text_is_typed_with_enter_and_what_came_of_it_is_read_from_there(
 
 
 async def test_keys_are_pressed_after_the_text_and_then_no_enter_is_added(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/cat", shellArgs=["-v"])
         for keys, typed in [
             ({"text": "ab", "keys": ["backspace", "enter"]}, "ab\x7f\r"),
@@ -57,7 +56,7 @@ async def test_keys_are_pressed_after_the_text_and_then_no_enter_is_added(home: 
 
 
 async def test_cursor_keys_are_those_the_program_has_asked_for(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         plain = await at.open(shellPath="/bin/cat")
         asked = await at.open(shellPath="/bin/sh", shellArgs=["-c", "printf '\\033[?1hready'; exec cat"])
         await shows(at, asked, "ready")
@@ -69,7 +68,7 @@ async def test_cursor_keys_are_those_the_program_has_asked_for(home: Path, calle
 async def test_an_approval_shows_exactly_what_is_typed_and_to_which_program(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         created = await at.allowed("create_tracked_terminal", name="mine")
         assert created.result is not None
         mine = str(created.result.data["terminal_id"])
@@ -90,7 +89,7 @@ async def test_an_approval_shows_exactly_what_is_typed_and_to_which_program(
 
 
 async def test_an_answer_meant_for_one_program_never_reaches_another(home: Path, caller: Caller) -> None:
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         created = await at.allowed("create_tracked_terminal")
         assert created.result is not None
         terminal = at.terminals.get(str(created.result.data["terminal_id"]))
@@ -107,7 +106,7 @@ async def test_an_answer_meant_for_one_program_never_reaches_another(home: Path,
 
 
 async def test_an_answer_holds_for_the_folder_that_was_shown(home: Path, caller: Caller) -> None:
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         created = await at.allowed("create_tracked_terminal", shellPath="bash")
         assert created.result is not None
         terminal = at.terminals.get(str(created.result.data["terminal_id"]))
@@ -126,7 +125,7 @@ async def test_an_answer_holds_for_the_folder_that_was_shown(home: Path, caller:
 
 async def test_an_answer_holds_for_the_very_bytes_that_were_shown(home: Path, caller: Caller) -> None:
     script = "read x; printf '\\033[?1hready'; read x; printf 'got <%s>' \"$x\"; sleep 100"
-    async with office(home, caller, default="ask") as at:
+    async with terminal_tools(home, caller, default="ask") as at:
         created = await at.allowed("create_tracked_terminal", shellPath="/bin/sh", shellArgs=["-c", script])
         assert created.result is not None
         terminal = at.terminals.get(str(created.result.data["terminal_id"]))
@@ -142,7 +141,7 @@ async def test_an_answer_holds_for_the_very_bytes_that_were_shown(home: Path, ca
 async def test_auto_approve_still_asks_before_typing_into_a_persons_own_terminal(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller, agrees=False) as at:
+    async with terminal_tools(home, caller, agrees=False) as at:
         note = Note(of="shell", name="my shell", owner=Owner(person=True, name="a person"))
         env = {"PATH": "/usr/bin:/bin"}
         terminal = await at.terminals.open(["/bin/cat"], str(root), env, note=note)
@@ -160,7 +159,7 @@ async def test_auto_approve_still_asks_before_typing_into_a_persons_own_terminal
 async def test_a_terminal_that_a_person_took_over_takes_no_agents_keys_until_it_is_released(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/cat")
         terminal.take("a person on the page", holds=True)
         sentence = await at.refusal("send_to_terminal", terminalId=terminal.id, text="hello")
@@ -171,7 +170,7 @@ async def test_a_terminal_that_a_person_took_over_takes_no_agents_keys_until_it_
 
 
 async def test_a_secret_is_never_typed_by_an_agent(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(
             shellPath="/bin/bash",
             shellArgs=["-c", "read -rsp 'Password: ' secret; echo; echo got ${#secret}"],
@@ -196,13 +195,13 @@ async def test_a_secret_is_never_typed_by_an_agent(home: Path, caller: Caller) -
 async def test_what_cannot_be_typed_gets_a_sentence(
     home: Path, caller: Caller, input: dict[str, Any], words: str
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/cat")
         assert words in await at.refusal("send_to_terminal", **{"terminalId": terminal.id, **input})
 
 
 async def test_a_terminal_that_has_ended_says_how_and_what_to_do(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", "exit 3"])
         with anyio.fail_after(BOUND):
             await terminal.wait()
@@ -212,7 +211,7 @@ async def test_a_terminal_that_has_ended_says_how_and_what_to_do(home: Path, cal
 
 
 async def test_another_agents_command_takes_no_keys_of_mine(home: Path, root: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         elsewhere = root.parent / "elsewhere"
         elsewhere.mkdir()
         at.gate.rules.trust(str(elsewhere), None, PERSON)

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.tools.office import Office, office
+from tests.support.tool_runner import TerminalToolRunner, terminal_tools
 
 from handrail.store.values import Caller, Json
 from handrail.terminal.terminal import Terminal, Typist
@@ -15,16 +15,18 @@ from handrail.terminal.terminal import Terminal, Typist
 pytestmark = pytest.mark.anyio
 
 
-async def wait(at: Office, terminal: Terminal, until: str, value: Any = None, **input: Any) -> Json:
+async def wait(
+    at: TerminalToolRunner, terminal: Terminal, until: str, value: Any = None, **input: Any
+) -> Json:
     return await at.data("wait_for_terminal", terminalId=terminal.id, until=until, value=value, **input)
 
 
-async def send(at: Office, terminal: Terminal, text: str) -> Json:
+async def send(at: TerminalToolRunner, terminal: Terminal, text: str) -> Json:
     return await at.data("send_to_terminal", terminalId=terminal.id, text=text)
 
 
 async def test_until_exit_it_tells_how_it_ended_and_what_it_printed(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", "echo bye; sleep 0.3; exit 6"])
         woke = await wait(at, terminal, "exit")
         again = await wait(at, terminal, "pattern", "never")
@@ -41,7 +43,7 @@ async def test_until_exit_it_tells_how_it_ended_and_what_it_printed(home: Path, 
 async def test_a_pattern_that_came_before_the_wait_is_found_but_the_echo_of_the_line_is_not(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         await send(at, terminal, "sleep 0.5; echo READ''Y; sleep 100  # READY?")
         woke = await wait(at, terminal, "pattern", "READY")
@@ -50,7 +52,7 @@ async def test_a_pattern_that_came_before_the_wait_is_found_but_the_echo_of_the_
 
 async def test_a_pattern_is_found_across_pieces_lines_and_colours(home: Path, caller: Caller) -> None:
     program = r"printf 'list'; sleep 0.3; printf '\033[31mening\033[0m on\n'; sleep 0.3; printf 'port 42: '; sleep 100"
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", program])
         woke = await wait(at, terminal, "pattern", r"^listening on\nport (\d+): $")
     assert woke["detail"] == {"matched": "listening on\nport 42: ", "line": "listening on"}
@@ -60,7 +62,7 @@ async def test_a_pattern_is_found_across_pieces_lines_and_colours(home: Path, ca
 async def test_a_pattern_at_the_very_end_of_an_ended_program_wins_over_its_end(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(
             shellPath="/bin/sh", shellArgs=["-c", "sleep 0.3; seq 100000; echo last words"]
         )
@@ -72,7 +74,7 @@ async def test_a_pattern_at_the_very_end_of_an_ended_program_wins_over_its_end(
 async def test_a_catastrophic_pattern_is_searched_and_look_around_is_refused(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", f"echo {'a' * 40}; sleep 100"])
         sentence = await at.refusal(
             "wait_for_terminal", terminalId=terminal.id, until="pattern", value="(a+)+$(?<=b)"
@@ -84,7 +86,7 @@ async def test_a_catastrophic_pattern_is_searched_and_look_around_is_refused(
 
 
 async def test_idle_is_quiet_for_as_long_as_was_said(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(
             shellPath="/bin/sh",
             shellArgs=["-c", "for n in 1 2 3 4 5; do echo $n; sleep 0.1; done; sleep 100"],
@@ -99,7 +101,7 @@ async def test_idle_is_quiet_for_as_long_as_was_said(home: Path, caller: Caller)
 async def test_back_at_the_prompt_the_last_exit_code_is_told_where_the_shell_tells_it(
     home: Path, caller: Caller, shell: str
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath=shell)
         await send(at, terminal, "sleep 0.5; sh -c 'exit 9'")
         woke = await wait(at, terminal, "prompt")
@@ -114,7 +116,7 @@ async def test_a_port_is_open_when_something_listens_and_its_holder_is_told(
 ) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as found:
         port = found.getsockname()[1]
-        async with office(home, caller) as at:
+        async with terminal_tools(home, caller) as at:
             terminal = await at.open()
             elsewhere = await wait(at, terminal, "port", port)
             found.close()
@@ -130,7 +132,7 @@ async def test_a_port_is_open_when_something_listens_and_its_holder_is_told(
 async def test_a_file_counts_when_it_is_new_since_the_last_input_or_changes(
     home: Path, root: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         await at.run(terminal, "touch -d '1 hour ago' old")
         await send(at, terminal, "sleep 0.3; echo new > made; sleep 0.3; echo more >> old")
@@ -143,7 +145,7 @@ async def test_a_file_counts_when_it_is_new_since_the_last_input_or_changes(
 
 
 async def test_a_file_elsewhere_asks(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         at.person.cancel()
         call = await at.waiting(
@@ -156,7 +158,7 @@ async def test_a_file_elsewhere_asks(home: Path, caller: Caller) -> None:
 async def test_when_the_time_is_up_that_is_why_and_the_output_so_far_is_there(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sh", shellArgs=["-c", "echo begun; sleep 100"])
         await wait(at, terminal, "pattern", "begun\n")
         woke = await wait(at, terminal, "pattern", "never", timeout_seconds=0.3)
@@ -166,7 +168,7 @@ async def test_when_the_time_is_up_that_is_why_and_the_output_so_far_is_there(
 
 
 async def test_a_wait_ends_with_its_terminal_whatever_it_is_for(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/sleep", shellArgs=["1000"])
         woke: list[Json] = []
 
@@ -189,7 +191,7 @@ async def test_a_wait_ends_with_its_terminal_whatever_it_is_for(home: Path, call
 
 async def test_a_question_ends_a_wait_once(home: Path, caller: Caller) -> None:
     script = "read -p 'Name? ' name; read -p 'Age? ' age; echo $name is $age; sleep 100"
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/bash", shellArgs=["-c", script])
         first = await wait(at, terminal, "pattern", "is 3")
         same = await wait(at, terminal, "pattern", "is 3", timeout_seconds=0.5)
@@ -212,7 +214,7 @@ async def test_a_question_ends_a_wait_once(home: Path, caller: Caller) -> None:
 
 
 async def test_an_agent_waits_for_a_secret_that_a_person_types(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(
             shellPath="/bin/bash", shellArgs=["-c", "read -rsp 'Password: ' x; echo; echo ok"]
         )
@@ -243,6 +245,6 @@ async def test_an_agent_waits_for_a_secret_that_a_person_types(home: Path, calle
 async def test_a_bad_wish_gets_a_sentence(
     home: Path, caller: Caller, input: dict[str, Any], words: str
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open(shellPath="/bin/cat")
         assert words in await at.refusal("wait_for_terminal", **{"terminalId": terminal.id, **input})

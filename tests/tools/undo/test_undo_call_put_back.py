@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tools.desk import refused
+from tests.support.tool_runner import refusal_of
 
 from handrail.tools.files.target import Target
 from handrail.tools.undo._undo_plan import target_of
@@ -58,7 +58,7 @@ def test_a_file_whose_mode_is_not_known_comes_back_for_its_owner_alone(root: Pat
 def test_a_file_that_appeared_meanwhile_is_not_overwritten(root: Path) -> None:
     looked_at = target(root / "a")
     (root / "a").write_text("theirs")
-    assert "something replaced it meanwhile" in refused(lambda: restore_file(looked_at, b"ours", 0o644))
+    assert "something replaced it meanwhile" in refusal_of(lambda: restore_file(looked_at, b"ours", 0o644))
     assert ((root / "a").read_text(), below(root)) == ("theirs", ["a"])
 
 
@@ -66,7 +66,7 @@ def test_a_file_that_changed_meanwhile_is_not_removed(root: Path) -> None:
     (root / "a").write_text("seen")
     looked_at = target(root / "a")
     (root / "a").write_text("theirs")
-    refused(lambda: restore_file(looked_at, None, None))
+    refusal_of(lambda: restore_file(looked_at, None, None))
     assert ((root / "a").read_text(), below(root)) == ("theirs", ["a"])
 
 
@@ -78,7 +78,7 @@ def test_a_failed_return_leaves_no_folder_and_no_half_file(
 
     looked_at = target(root / "new" / "deep" / "a")
     monkeypatch.setattr(os, "fchmod", full)
-    said = refused(lambda: restore_file(looked_at, b"x", 0o644))
+    said = refusal_of(lambda: restore_file(looked_at, b"x", 0o644))
     assert said.endswith("could not be written: No space left on device. It is as it was before.")
     assert below(root) == []
 
@@ -96,7 +96,7 @@ def test_the_mode_of_a_file_that_was_swapped_after_its_content_came_back_is_not_
         (root / "a").chmod(0o755)
 
     monkeypatch.setattr("handrail.tools.undo.undo_call.replace_file", replace_then_swap)
-    refused(lambda: restore_file(looked_at, b"old", 0o600))
+    refusal_of(lambda: restore_file(looked_at, b"old", 0o600))
     assert mode(root / "a") == 0o755
 
 
