@@ -12,6 +12,12 @@ BESIDE = {"house", "contracts", "e2e", "bench", "support", "real_agents", "safet
 THROUGH_THE_DAEMON = ("handrail.server.", "handrail.daemon.")
 """Packages whose modules are tested in a running daemon: tests/e2e."""
 
+HELPERS = ("support", "contracts", "house/source.py", "real_agents", "safety/attack")
+"""Where modules that are not tests may be. `safety/attack` is a program of its own: tests copy it into a workspace."""
+SUPPORT_IMPORTS = ("tests.support", "tests.house.source", "tests.safety.attack")
+"""The modules of the test tree that a module in tests/support may import."""
+HELPER_LINES_MAX = 450
+
 
 def own_tests(module: Module) -> list[Path]:
     """tests/gate/test_call.py and tests/gate/test_call_ASPECT.py for handrail.gate.call."""
@@ -71,3 +77,32 @@ def test_every_test_file_is_named_after_a_module() -> None:
 def test_every_folder_of_tests_mirrors_a_package() -> None:
     folders = {path.name for path in TESTS.iterdir() if path.is_dir() and any(path.rglob("test_*.py"))}
     assert folders - BESIDE - {module.room for module in modules()} == set()
+
+
+def helpers() -> list[Path]:
+    """The modules of the test tree that are neither tests nor fixtures."""
+    known = ("conftest.py", "__init__.py")
+    return [
+        path for path in TESTS.rglob("*.py") if not path.name.startswith("test_") and path.name not in known
+    ]
+
+
+def test_a_helper_of_tests_is_in_support_or_in_the_test_file_that_uses_it() -> None:
+    found = [path.relative_to(TESTS) for path in helpers()]
+    assert [str(path) for path in found if not any(path.is_relative_to(place) for place in HELPERS)] == []
+
+
+def test_a_helper_of_tests_imports_no_test() -> None:
+    imported = {
+        (str(path.relative_to(TESTS)), name)
+        for path in helpers()
+        if path.is_relative_to(TESTS / "support")
+        for name in imports_of(Module(f"tests.{path.stem}", path), frozenset())
+        if name.startswith("tests.")
+    }
+    assert {each for each in imported if not each[1].startswith(SUPPORT_IMPORTS)} == set()
+
+
+def test_no_helper_of_tests_is_too_long() -> None:
+    lengths = {str(path.relative_to(TESTS)): len(path.read_text().splitlines()) for path in helpers()}
+    assert {name: lines for name, lines in lengths.items() if lines > HELPER_LINES_MAX} == {}
