@@ -55,17 +55,20 @@ imports: $(VENV)/dev
 types-page: $(VENV)/dev
 	$(NPM) run check
 
-types: wire ## generate the page's types (ui/src/wire.ts) from the server's own description
+types: wire ## generate the types of the page (ui/src/wire.ts) and the CLI (src/handrail/cli/wire.py) from the server's own description
 	cp build/wire.ts ui/src/wire.ts
+	cp build/wire.py src/handrail/cli/wire.py
 	$(PY) -m handrail.hidden_text > ui/src/hidden_text.ts
 
 wire-check: wire
 	@diff -u ui/src/wire.ts build/wire.ts >&2 || { echo "ui/src/wire.ts is not what the server describes now. Run: make types" >&2; exit 1; }
+	@diff -u src/handrail/cli/wire.py build/wire.py >&2 || { echo "src/handrail/cli/wire.py is not what the server describes now. Run: make types" >&2; exit 1; }
 
 wire: $(VENV)/dev
 	@mkdir -p build
 	$(PY) -m handrail.server.openapi > build/openapi.json
 	$(NPM) exec -- openapi-typescript ../build/openapi.json --output ../build/wire.ts
+	$(PY) scripts/cli_types.py < build/openapi.json | $(PY) -m ruff format --quiet --stdin-filename wire.py - > build/wire.py
 
 contracts: $(VENV)/dev ## store the public contracts as the code has them now; name each change in CHANGELOG.md
 	$(PY) -m tests.contracts.write

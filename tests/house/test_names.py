@@ -58,9 +58,9 @@ def test_a_module_name_is_a_word_of_plain_letters() -> None:
 
 
 def test_no_module_is_too_long() -> None:
-    assert [
-        module.name for module in modules() if len(module.path.read_text().splitlines()) > LINES_MAX
-    ] == []
+    """Generated files aside: nobody reads or edits them."""
+    written = [module for module in modules() if not module.path.read_text().startswith("# Generated")]
+    assert [module.name for module in written if len(module.path.read_text().splitlines()) > LINES_MAX] == []
 
 
 def test_few_public_modules_have_one_importer_beside_them() -> None:
