@@ -34,6 +34,10 @@ def _allow(over: threading.Event) -> None:
     with reach("person") as link:
         while not over.wait(BETWEEN):
             for asked in link.get("approvals", open=True):
-                body = {"answer": "allow", "digest": asked["digest"]}
                 with contextlib.suppress(Failure):  # it was withdrawn meanwhile
-                    link.post("approvals", asked["id"], "answer", body=body)
+                    link.post(
+                        "approvals",
+                        asked["id"],
+                        "answer",
+                        body={"answer": "allow", "digest": asked["digest"]},
+                    )

@@ -20,7 +20,7 @@ def main(name: str) -> None:
         say(json.dumps([answered(link, asked, name) for asked in questions]))
 
 
-def answered(link: Link, asked: dict[str, Any], name: str) -> str:
+def answered(link: Link, asked: Any, name: str) -> str:
     """Empty if this answer won, else the error message."""
     say("ready")
     sys.stdin.readline()

@@ -105,7 +105,7 @@ class Home:
         """The open approvals of this workspace, once there are so many."""
 
         def look(link: Link) -> list[Json] | None:
-            every: list[Json] = link.get("approvals", open=True)
+            every: list[Any] = link.get("approvals", open=True)
             found = every if anywhere else self.own(every)
             return found if len(found) >= count else None
 
@@ -113,13 +113,18 @@ class Home:
 
     def asks_nothing(self) -> None:
         """Returns once no approval of this workspace is open."""
-        _followed(lambda link: self.own(link.get("approvals", open=True)) == [] or None, "an empty inbox")
+
+        def look(link: Link) -> bool | None:
+            rows: list[Any] = link.get("approvals", open=True)
+            return self.own(rows) == [] or None
+
+        _followed(look, "an empty inbox")
 
     def becomes(self, call: str, status: str) -> Json:
         """The call, once its status is this."""
 
         def look(link: Link) -> Json | None:
-            found: Json = link.get("calls", call)
+            found: Any = link.get("calls", call)
             return found if found["status"] == status else None
 
         return _followed(look, f"{call} to be {status}")
@@ -132,7 +137,7 @@ class Home:
     def output(self, call: str) -> str:
         """The output that Complete would return to the agent now."""
         with reach("read") as link:
-            terminal = link.get("calls", call)["terminal_id"]
+            terminal = link.get("calls", call)["terminal_id"] or ""
         return b"".join(
             file.read_bytes() for file in sorted((self.path / "spool" / terminal).glob("*.seg"))
         ).decode()
@@ -208,7 +213,7 @@ def _end(pid: int) -> None:
 
 def open_terminal(home: Home, script: str, name: str = "", **more: object) -> str:
     """Open a terminal of the person that runs this script."""
-    body = {
+    body: Any = {
         "of": "shell",
         "keep": True,
         "name": name,

@@ -4,13 +4,15 @@ Reads two streams: the thread's message parts, and the journal (approvals, activ
 left to a `ChatView` and to `interactive.question`.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection
@@ -21,8 +23,10 @@ from handrail.cli.failure import Code, Failure
 from handrail.cli.interactive.keyboard import ApprovalKeys, Inbox, Keyboard
 from handrail.cli.interactive.question import Question
 from handrail.cli.render.chat_output import Activities
-from handrail.cli.render.formats import Row
 from handrail.cli.render.output import note
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import ActivityEnded, ActivityStarted, Entry, PromptBody, Prompted, ThreadFlow
 
 TICK = 0.05
 """Seconds to wait for message parts before the journal is polled; bounds the delay of an approval."""
@@ -44,11 +48,11 @@ class Recipient:
 class ChatView(Protocol):
     """Displays the progress of a prompt."""
 
-    def show_parts(self, flow: Row) -> None:
+    def show_parts(self, flow: ThreadFlow) -> None:
         """Show new or grown message parts."""
         ...
 
-    def show_activity(self, activity: Row) -> None:
+    def show_activity(self, activity: ActivityStarted | ActivityEnded) -> None:
         """Show that an activity of the agent started or ended."""
         ...
 
@@ -75,19 +79,19 @@ class ChatSession:
     def prompt(self, text: str, recipient: Recipient, *, queue: bool = False) -> str:
         """Send a prompt, follow the answer, and return its stop reason."""
         link = self._live.link
-        rev: int = link.get("threads", self._thread, limit=1)["rev"]
-        body: Row = {"text": text, "agent": recipient.agent, "queue": queue}
+        rev = link.get("threads", self._thread, limit=1)["rev"]
+        body: PromptBody = {"text": text, "agent": recipient.agent, "queue": queue}
         if recipient.env:
             body["env"] = dict(recipient.env)
         with open_websocket(link, f"threads/{self._thread}/live?after={rev}") as flow:
-            prompted: Row = link.post("threads", self._thread, "prompt", body=body)
+            prompted = link.post("threads", self._thread, "prompt", body=body)
             return self._follow(flow, prompted)
 
-    def _follow(self, flow: ClientConnection, prompted: Row) -> str:
+    def _follow(self, flow: ClientConnection, prompted: Prompted) -> str:
         answer = _Answer(prompted)
         while answer.stop is None:
             try:
-                message: Any = _receive(flow)
+                message = _receive(flow)
                 if message is not None:
                     self._view.show_parts(answer.take(message))
                 self._ask_first()
@@ -97,7 +101,7 @@ class ChatSession:
         self._drain_events(answer.operation)
         return answer.stop
 
-    def _stop(self, answer: "_Answer") -> None:
+    def _stop(self, answer: _Answer) -> None:
         """Ctrl-C stops the agent; a second one, before it has stopped, leaves."""
         if answer.operation is None or answer.stopping:
             raise KeyboardInterrupt
@@ -107,7 +111,7 @@ class ChatSession:
         with suppress(Failure):  # the operation has already ended
             self._live.link.post("operations", answer.operation, "cancel")
 
-    def _apply_entries(self, entries: list[Row]) -> None:
+    def _apply_entries(self, entries: list[Entry]) -> None:
         for activity in self._activities.apply(entries, time.monotonic()):
             self._view.show_activity(activity)
 
@@ -127,13 +131,13 @@ class ChatSession:
         if waiting is None or waiting in self._announced:
             return
         try:
-            approval: Row = self._live.link.get("approvals", waiting)
+            approval = self._live.link.get("approvals", waiting)
         except Failure as problem:
             if problem.code is Code.NO_DAEMON:
                 raise
             self._inbox.drop(waiting)
             return
-        if approval["caller"].get("thread") != self._thread:
+        if approval["caller"]["thread"] != self._thread:
             self._inbox.drop(waiting)  # of another thread: it stays open, but is not asked here
         elif sys.stdin.isatty() and sys.stdout.isatty():
             self._view.end_line()
@@ -148,14 +152,14 @@ class ChatSession:
 class _Answer:
     """State of the answer: its operation, and its stop reason once it has ended."""
 
-    def __init__(self, prompted: Row) -> None:
-        self.operation: str | None = prompted["operation"]
+    def __init__(self, prompted: Prompted) -> None:
+        self.operation = prompted["operation"]
         self.stop: str | None = None
         self.stopping = False
-        self._prompt: str = prompted["message"]
+        self._prompt = prompted["message"]
         self._roles: dict[str, str] = {}
 
-    def take(self, flow: Row) -> Row:
+    def take(self, flow: ThreadFlow) -> ThreadFlow:
         """Take in an update; return it without the parts of user messages."""
         for message in flow["messages"]:
             self._roles[message["id"]] = message["role"]
@@ -167,7 +171,7 @@ class _Answer:
         return {**flow, "parts": parts}
 
 
-def _receive(flow: ClientConnection) -> Any:
+def _receive(flow: ClientConnection) -> ThreadFlow | None:
     try:
         return json.loads(flow.recv(timeout=TICK))
     except TimeoutError:

@@ -4,6 +4,8 @@
 valid while the socket is open, and is never stored. `Live` follows the journal and reconnects when the daemon restarts.
 """
 
+from __future__ import annotations
+
 import http.client
 import json
 import os
@@ -12,8 +14,9 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 from websockets.exceptions import WebSocketException
@@ -21,11 +24,24 @@ from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as connect_websocket
 
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.formats import Row
 from handrail.cli.render.output import note, print_json
 from handrail.door.connect import DaemonNotRunning, HelloRefused, connect, say_hello
 from handrail.paths import Places
 
+if TYPE_CHECKING:
+    from handrail.cli.wire import (
+        ApprovalView,
+        CallView,
+        Delete,
+        Entry,
+        Get,
+        LiveEntries,
+        Patch,
+        Post,
+        State,
+    )
+
+Noun = Literal["approval", "call"]
 Want = Literal["read", "person"]
 
 REQUEST_SECONDS = 30.0
@@ -34,30 +50,37 @@ REQUEST_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An authenticated connection to the daemon, valid while its socket is open."""
+    """An authenticated connection to the daemon, valid while its socket is open.
+
+    `get`, `post`, `patch` and `delete` take the segments of a path below `/api`; `wire` has the types of each route.
+    """
 
     url: str
     pid: int
     version: str
     bearer: str
 
-    def get(self, *path: str, **query: object) -> Any:
-        return self._request("GET", path, None, query)
+    @property
+    def get(self) -> Get:
+        return partial(self._request, "GET")
 
-    def post(self, *path: str, body: object = None, **query: object) -> Any:
-        return self._request("POST", path, body, query)
+    @property
+    def post(self) -> Post:
+        return partial(self._request, "POST")
 
-    def delete(self, *path: str) -> Any:
-        return self._request("DELETE", path, None, {})
+    @property
+    def delete(self) -> Delete:
+        return partial(self._request, "DELETE")
 
-    def patch(self, *path: str, body: object) -> Any:
-        return self._request("PATCH", path, body, {})
+    @property
+    def patch(self) -> Patch:
+        return partial(self._request, "PATCH")
 
     def fetch(self, *path: str, **query: object) -> bytes:
         """GET the raw body of a route that returns a file."""
         return self._exchange("GET", path, None, query)
 
-    def _request(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> Any:
+    def _request(self, method: str, /, *path: str, body: object = None, **query: object) -> Any:
         answer = self._exchange(method, path, body, query)
         try:
             return json.loads(answer) if answer else None
@@ -67,7 +90,7 @@ class Link:
     def _exchange(self, method: str, path: Sequence[str], body: object, query: dict[str, object]) -> bytes:
         params = {name: value for name, value in query.items() if value is not None}
         target = "/".join(("/api", *(quote(part, safe="") for part in path)))
-        target += f"?{urlencode(params)}" if params else ""
+        target += f"?{urlencode(params, doseq=True)}" if params else ""
         headers = {"Authorization": f"Bearer {self.bearer}", "Content-Type": "application/json"}
         payload = None if body is None else json.dumps(body)
         address = urlsplit(self.url).netloc
@@ -135,13 +158,13 @@ class Live:
     """Follows the journal, starting from a snapshot."""
 
     link: Link
+    state: State
+    """The snapshot taken before the first event."""
 
     def __init__(self, want: Want) -> None:
         self._want: Want = want
         self._held = ExitStack()
         self._socket: ClientConnection
-        self.state: Row = {}
-        """The snapshot taken before the first event."""
         self._after = 0
 
     def __enter__(self) -> Self:
@@ -156,21 +179,21 @@ class Live:
     ) -> None:
         self._held.close()
 
-    def wait(self, seconds: float | None = None) -> list[Row]:
+    def wait(self, seconds: float | None = None) -> list[Entry]:
         """The next journal entries; empty after a timeout or after a reconnect."""
         try:
-            message: Any = json.loads(self._socket.recv(timeout=seconds))
+            message: LiveEntries = json.loads(self._socket.recv(timeout=seconds))
         except TimeoutError:
             return []
         except (WebSocketException, OSError):
             self._reconnect()
             return []
-        entries: list[Row] = message["entries"]
+        entries = message["entries"]
         if entries:
             self._after = entries[-1]["seq"]
         return entries
 
-    def changed_rows(self, noun: str) -> Generator[Row]:
+    def changed_rows(self, noun: Noun) -> Generator[ApprovalView | CallView]:
         """Yield the current row of each call or approval named by an event. Never ends; survives reconnects."""
         pending: dict[str, None] = {}
         while True:
@@ -178,12 +201,15 @@ class Live:
             pending |= dict.fromkeys(name for name in about if name)
             try:
                 for name in list(pending):
-                    row = self.link.get(f"{noun}s", name)
+                    row = self._load(noun, name)
                     del pending[name]
                     yield row
             except Failure as problem:
                 if problem.code is not Code.NO_DAEMON:
                     raise
+
+    def _load(self, noun: Noun, id: str) -> ApprovalView | CallView:
+        return self.link.get("calls", id) if noun == "call" else self.link.get("approvals", id)
 
     def _listen(self) -> None:
         self._socket = self._held.enter_context(open_websocket(self.link, f"live?after={self._after}"))
@@ -216,11 +242,17 @@ def open_websocket(link: Link, path: str) -> ClientConnection:
     return connect_websocket(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
 
 
-def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None], for_programs: bool) -> None:
+@overload
+def follow_status(
+    noun: Literal["approval"], show: Callable[[ApprovalView], None], for_programs: bool
+) -> None: ...
+@overload
+def follow_status(noun: Literal["call"], show: Callable[[CallView], None], for_programs: bool) -> None: ...
+def follow_status(noun: Noun, show: Callable[[Any], None], for_programs: bool) -> None:
     """Show each open row, then each row whose status changes; one JSON line per row if `for_programs`."""
     statuses: dict[str, str] = {}
 
-    def update(row: Row) -> None:
+    def update(row: ApprovalView | CallView) -> None:
         if statuses.get(row["id"]) == row["status"]:
             return
         statuses[row["id"]] = row["status"]
@@ -230,7 +262,7 @@ def follow_status(noun: Literal["approval", "call"], show: Callable[[Row], None]
             show(row)
 
     with Live("read") as live:
-        for row in live.state[f"{noun}s"]:
+        for row in live.state["calls"] if noun == "call" else live.state["approvals"]:
             update(row)
         for row in live.changed_rows(noun):
             update(row)

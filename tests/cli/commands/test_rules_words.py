@@ -39,8 +39,16 @@ VIEW: dict[str, Any] = {
 }
 
 
-def row(**more: Any) -> dict[str, Any]:
-    return {**flatten_rule(VIEW), **more}
+def row(**more: Any) -> Any:
+    """The view of a rule with some fields replaced, in the view or in its rule."""
+    rule = {name: more.get(name, value) for name, value in VIEW["rule"].items()}
+    return {**VIEW, **{name: value for name, value in more.items() if name not in rule}, "rule": rule}
+
+
+def test_json_output_has_the_fields_of_the_rule_beside_those_of_the_view() -> None:
+    flat = flatten_rule(row(effect="deny", hits=5))
+    assert (flat["id"], flat["effect"], flat["hits"]) == ("r1f", "deny", 5)
+    assert "rule" not in flat
 
 
 def test_a_row_has_a_cell_for_each_column_and_where_there_is_little_room_the_source_goes_last() -> None:
@@ -74,14 +82,16 @@ def test_a_new_rule_says_how_it_is_removed() -> None:
 
 
 def test_the_past_is_told_where_there_is_one() -> None:
-    assert describe_impact({"calls": 0, "matches": 0, "prompts": 0, "decided": 0}) == ""
-    assert describe_impact({"calls": 1, "matches": 1, "prompts": 57, "decided": 41}) == (
+    proposed: Any = {"calls": 0, "matches": 0, "prompts": 0, "decided": 0}
+    assert describe_impact(proposed) == ""
+    proposed = {"calls": 1, "matches": 1, "prompts": 57, "decided": 41}
+    assert describe_impact(proposed) == (
         "It matches 1 of the last 1 call and would have decided 41 of your last 57 prompts."
     )
 
 
 def test_the_command_for_a_suggestion_makes_that_rule_also_where_it_has_odd_characters() -> None:
-    body: dict[str, Any] = {
+    body: Any = {
         "effect": "allow",
         "tool": "execute_command",
         "command": "npm run 'a b'",
@@ -94,5 +104,5 @@ def test_the_command_for_a_suggestion_makes_that_rule_also_where_it_has_odd_char
     }
     words = ["handrail", "rules", "add", "allow", "npm run 'a b'", "--workspace", "/home/me/my api"]
     assert shlex.split(add_rule_command(body)) == words
-    delete = {**body, "tool": "apply_diff", "command": None, "path": "a.md", "scope": "user"}
+    delete: Any = {**body, "tool": "apply_diff", "command": None, "path": "a.md", "scope": "user"}
     assert add_rule_command(delete) == "handrail rules add allow --tool apply_diff --path a.md --user"

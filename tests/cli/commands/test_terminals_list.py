@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from tests.support.cli_home import Home, Json, open_terminal, wait_for_end
@@ -59,4 +60,5 @@ def test_what_is_meant_is_found_by_letters_or_name_and_a_running_one_comes_first
 )
 def test_the_state_is_said_in_words(facts: Json, words: str) -> None:
     idle: Json = dict.fromkeys(("asks", "taken", "foreground", "signal", "exit_code"))
-    assert terminal_state({**idle, "running": True, "busy": False, **facts})[0] == words
+    row: Any = {**idle, "running": True, "busy": False, **facts}
+    assert terminal_state(row)[0] == words

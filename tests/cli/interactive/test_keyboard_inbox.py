@@ -1,10 +1,11 @@
 """What waits, as the facts tell it."""
 
+from typing import Any
+
 from handrail.cli.interactive.keyboard import Inbox
-from handrail.cli.render.formats import Row
 
 
-def facts(*events: tuple[str, str]) -> list[Row]:
+def facts(*events: tuple[str, str]) -> list[Any]:
     return [{"event": {"kind": kind, "approval": approval}} for kind, approval in events]
 
 
@@ -20,7 +21,8 @@ def test_the_oldest_comes_first_and_whatever_closes_one_takes_it_away() -> None:
 
 def test_other_facts_are_nothing_to_it() -> None:
     inbox = Inbox(["a1"])
-    inbox.apply([{"event": {"kind": "CallOpened", "call": "c1"}}])
+    opened: Any = {"event": {"kind": "CallOpened", "call": "c1"}}
+    inbox.apply([opened])
     inbox.drop("never there")
     assert "a1" in inbox
     assert "c1" not in inbox

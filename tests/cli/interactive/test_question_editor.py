@@ -13,7 +13,7 @@ NOBODY = Link(url="http://127.0.0.1:1", pid=1, version="0", bearer="none")
 """What is edited here needs no daemon."""
 
 
-def asked(tool: str, **given: Any) -> dict[str, Any]:
+def asked(tool: str, **given: Any) -> Any:
     return {"id": "a1", "tool": tool, "input": given, "reviewable": False}
 
 
@@ -54,8 +54,8 @@ def test_any_other_input_is_edited_as_json_and_nonsense_is_told(
 
 def test_an_edit_goes_on_from_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, 'sed -i "s/$/!/" "$2"')
-    begun = {"input": {"command": "ls b"}}
-    found = edit_input(NOBODY, asked("execute_command", command="ls a"), edit_in_editor, begun)
+    question = asked("execute_command", command="ls a")
+    found = edit_input(NOBODY, question, edit_in_editor, {"input": {"command": "ls b"}})
     assert found == {"input": {"command": "ls b!"}}
 
 

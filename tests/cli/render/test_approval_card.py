@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.render.approval_card import show_approval
+from handrail.cli.render.approval_card import show_approval, show_edit
 
 ASKED: dict[str, Any] = {
     "id": "a1",
@@ -24,7 +24,8 @@ ASKED: dict[str, Any] = {
 
 
 def shown(preview: dict[str, Any] | None, capsys: pytest.CaptureFixture[str]) -> str:
-    show_approval({**ASKED, "preview": preview})
+    approval: Any = {**ASKED, "preview": preview}
+    show_approval(approval)
     return capsys.readouterr().out
 
 
@@ -92,3 +93,34 @@ def test_what_would_be_typed_stands_with_its_terminal_owner_program_and_place(
     assert "  typed into my shell (t1) of a person\n" in out
     assert "  read by bash, in /home/me\n" in out
     assert "⚠ Holds what the eye would miss" in out
+
+
+@pytest.mark.parametrize(
+    ("preview", "input", "line"),
+    [
+        (None, {"path": "edited"}, "  path: edited\n"),
+        (
+            {"kind": "form", "message": "Who?", "schema": {"properties": {"name": {"type": "string"}}}},
+            {"values": {"name": "edited"}},
+            "  name (string): edited\n",
+        ),
+    ],
+)
+def test_an_edit_is_shown_with_the_edited_input(
+    preview: Any, input: Any, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    approval: Any = ASKED
+    edit: Any = {
+        "risk": "low",
+        "reasons": [],
+        "effect": "ask",
+        "why": "",
+        "claims": [],
+        "verdicts": [],
+        "tells": "The input was edited.",
+        "preview": preview,
+    }
+    show_edit(approval, edit, input)
+    out = capsys.readouterr().out
+    assert line in out
+    assert "path: x" not in out

@@ -20,7 +20,8 @@ def verdict(place: int, effect: str, rule: str, why: str = WHY) -> dict[str, Any
 
 
 def shown(asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
-    for line in part_lines({"why": WHY, **asked}):
+    approval: Any = {"why": WHY, **asked}
+    for line in part_lines(approval):
         say(*line)
     return capsys.readouterr().out
 

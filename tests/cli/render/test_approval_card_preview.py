@@ -8,8 +8,8 @@ from handrail.cli.render.approval_card import preview_lines
 from handrail.cli.render.output import say
 
 
-def shown(preview: dict[str, Any] | None, capsys: pytest.CaptureFixture[str], **given: Any) -> list[str]:
-    for line in preview_lines({"preview": preview, "input": given}):
+def shown(preview: Any, capsys: pytest.CaptureFixture[str], **given: Any) -> list[str]:
+    for line in preview_lines(preview, given):
         say(*line)
     return capsys.readouterr().out.splitlines()
 

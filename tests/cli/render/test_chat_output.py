@@ -7,7 +7,7 @@ import pytest
 from handrail.cli.render.chat_output import AnswerPrinter, show_stop_reason
 
 
-def grown(kind: str, text: str = "", data: Any = None, n: int = 0) -> dict[str, Any]:
+def grown(kind: str, text: str = "", data: Any = None, n: int = 0) -> Any:
     return {"message": "m1", "n": n, "kind": kind, "at": 0, "text": text, "data": data}
 
 

@@ -4,20 +4,18 @@ from typing import Any
 
 from handrail.cli.render.chat_output import Activities
 
-Event = dict[str, Any]
 
-
-def begins(id: str, parent: str | None, sort: str, title: str = "", thread: str = "h1") -> Event:
+def begins(id: str, parent: str | None, sort: str, title: str = "", thread: str = "h1") -> Any:
     about = {"thread": thread, "operation": "o1", "activity": id, "parent": parent}
     return {"event": {"kind": "ActivityStarted", **about, "sort": sort, "title": title, "tool_call": ""}}
 
 
-def ends(id: str, sort: str = "call") -> Event:
+def ends(id: str, sort: str = "call") -> Any:
     about = {"thread": "h1", "operation": "o1", "activity": id, "sort": sort}
     return {"event": {"kind": "ActivityEnded", **about, "how": "done", "detail": ""}}
 
 
-OVER = {"event": {"kind": "OperationEnded", "operation": "o1"}}
+OVER: Any = {"event": {"kind": "OperationEnded", "operation": "o1"}}
 STEP = [begins("a", None, "operation", "Mend it"), begins("b", "a", "step", "Step 3")]
 
 

@@ -1,5 +1,7 @@
 """Times as people read them."""
 
+from typing import Any
+
 import pytest
 
 from handrail.cli.render.formats import format_caller, format_count, format_elapsed
@@ -14,8 +16,10 @@ def test_elapsed_time_is_as_short_as_it_can_be(ms: int, shown: str) -> None:
 
 
 def test_a_caller_is_its_name_and_its_folder() -> None:
-    assert format_caller({"caller": {"client": "claude", "workspace": "/home/me/api/"}}) == "claude ▸ api"
-    assert format_caller({"caller": {"client": "claude", "workspace": None}}) == "claude"
+    row: Any = {"caller": {"client": "claude", "workspace": "/home/me/api/"}}
+    assert format_caller(row) == "claude ▸ api"
+    row = {"caller": {"client": "claude", "workspace": None}}
+    assert format_caller(row) == "claude"
 
 
 def test_one_is_not_many() -> None:

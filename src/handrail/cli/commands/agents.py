@@ -3,10 +3,12 @@
 The daemon detects agents. `handrail.own_agent` implements our own. Keys are in the system keyring.
 """
 
+from __future__ import annotations
+
 import getpass
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -14,9 +16,11 @@ from handrail.cli.client import reach
 from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Failure
-from handrail.cli.render.formats import Row
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
 from handrail.paths import Places
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import AgentView
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -35,7 +39,7 @@ def add_to(app: typer.Typer) -> None:
 def agents(as_json_: AsJson = False) -> None:
     """List installed agents, and how to install the others."""
     with reach("person") as link:
-        rows: list[Row] = link.get("agents")
+        rows = link.get("agents")
     if as_json_:
         print_json(rows)
         return
@@ -59,7 +63,7 @@ def agent() -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-P", "-m", "handrail", "agent"])
 
 
-def _agents_without_key(installed: list[Row]) -> list[Row]:
+def _agents_without_key(installed: list[AgentView]) -> list[AgentView]:
     """Our own agent, if neither the daemon nor this environment has a key for it; else empty."""
     from handrail.doctor.checks import sources  # noqa: PLC0415 - brings the settings and the keyring
 
@@ -67,14 +71,14 @@ def _agents_without_key(installed: list[Row]) -> list[Row]:
     return [] if candidates and any(sources(Places.find(os.environ), os.environ).values()) else candidates
 
 
-def _cells(row: Row, *, lacks: bool) -> tuple[Piece, ...]:
+def _cells(row: AgentView, *, lacks: bool) -> tuple[Piece, ...]:
     state: Piece = ("! no key", "yellow") if lacks else ("✓ found", "green")
     if row["running"]:
         state = ("◐ running", "blue")
     return row["name"], state, row["version"] or "", row["source"], " ".join(row["command"])
 
 
-def _missing_cells(row: Row) -> tuple[Piece, ...]:
+def _missing_cells(row: AgentView) -> tuple[Piece, ...]:
     return row["name"], row["why"], row["install"] or ""
 
 

@@ -4,11 +4,13 @@ An answer carries the digest of the approval as it was shown, and optionally an 
 answers approvals with single keys and sends its answers through this module.
 """
 
+from __future__ import annotations
+
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,7 +21,6 @@ from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.approval_card import show_approval, show_edit
 from handrail.cli.render.formats import (
-    Row,
     find_by_prefix,
     format_caller,
     format_elapsed,
@@ -30,6 +31,18 @@ from handrail.cli.render.formats import (
     read_content,
 )
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import (
+        AnswerBody,
+        ApprovalView,
+        EditBody,
+        EditView,
+        RuleBody,
+        RuleView,
+        Suggestion,
+        TestBody,
+    )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -55,7 +68,7 @@ def approvals(
         _follow(as_json_)
         return
     with reach("read") as link:
-        rows: list[Row] = link.get("approvals", open=not every)
+        rows = link.get("approvals", open=not every)
     if as_json_:
         print_json(rows)
     elif rows:
@@ -66,7 +79,7 @@ def approvals(
         note("Nothing waits for you.")
 
 
-def _cells(row: Row) -> tuple[Piece, ...]:
+def _cells(row: ApprovalView) -> tuple[Piece, ...]:
     return (
         row["id"],
         format_state(row["status"]),
@@ -89,6 +102,8 @@ def _follow(for_programs: bool) -> None:
 
 Scope = Literal["session", "project", "user"]
 
+_SUBJECTS: tuple[Literal["command", "path", "host"], ...] = ("command", "path", "host")
+"""The fields of a rule that may hold its pattern, besides `pattern`."""
 NO_RULE = (
     "No rule can decide this one: what is not fully understood, and places that are never allowed without a person, "
     "always need your approval."
@@ -99,9 +114,11 @@ NO_RULE = (
 class Edit:
     """A person's edit of the input, and the daemon's preview of it."""
 
-    changes: Row
+    changes: EditBody
     """`input`, or `content` of the file to write."""
-    view: Row
+    input: dict[str, Any]
+    """The input with the changes."""
+    view: EditView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,33 +128,35 @@ class Answer:
     kind: Literal["allow", "deny"]
     reason: str = ""
     edit: Edit | None = None
-    rules: tuple[Row, ...] = ()
+    rules: tuple[RuleBody, ...] = ()
 
 
-def send_answer(link: Link, approval: Row, answer: Answer) -> tuple[Row, list[Row]]:
+def send_answer(link: Link, approval: ApprovalView, answer: Answer) -> tuple[ApprovalView, list[RuleView]]:
     """Send an answer; return the answered approval and the rules created.
 
     Raises Failure if it was answered before, or has changed since it was shown.
     """
-    seq: int = link.get("state")["seq"] if answer.rules else 0
-    body: Row = {"answer": answer.kind, "digest": approval["digest"], "reason": answer.reason}
+    seq = link.get("state")["seq"] if answer.rules else 0
+    body: AnswerBody = {"answer": answer.kind, "digest": approval["digest"], "reason": answer.reason}
     if answer.edit is not None:
-        body |= {**answer.edit.changes, "digest": answer.edit.view["digest"]}
+        body = {**body, **answer.edit.changes, "digest": answer.edit.view["digest"]}
     if answer.rules:
         body["rule"] = list(answer.rules)
-    answered: Row = link.post("approvals", approval["id"], "answer", body=body)
+    answered = link.post("approvals", approval["id"], "answer", body=body)
     return answered, _created_rules(link, approval["id"], seq) if answer.rules else []
 
 
-def preview_edit(link: Link, approval: Row, changes: Row) -> Edit:
+def preview_edit(link: Link, approval: ApprovalView, changes: EditBody) -> Edit:
     """Ask the daemon for the risk and the preview of an edit. Raises Failure if the edit is invalid."""
-    return Edit(changes=changes, view=link.post("approvals", approval["id"], "edit", body=changes))
+    view = link.post("approvals", approval["id"], "edit", body=changes)
+    edited = changes.get("input")
+    return Edit(changes=changes, input=approval["input"] if edited is None else edited, view=view)
 
 
-def offered_suggestions(approval: Row) -> list[Row]:
+def offered_suggestions(approval: ApprovalView) -> list[Suggestion]:
     """The first suggestion for each claim: together, the rules that would allow this call."""
     covered: set[int] = set()
-    suggestions: list[Row] = []
+    suggestions: list[Suggestion] = []
     for suggestion in approval["suggestions"]:
         if not suggestion["claims"] or not covered.issuperset(suggestion["claims"]):
             suggestions.append(suggestion)
@@ -145,14 +164,16 @@ def offered_suggestions(approval: Row) -> list[Row]:
     return suggestions
 
 
-def uncovered_resources(approval: Row) -> list[str]:
+def uncovered_resources(approval: ApprovalView) -> list[str]:
     """Resources of claims that need approval and have no suggested rule: such a call needs approval again."""
     covered = {place for each in offered_suggestions(approval) for place in each["claims"]}
     asking = (verdict["claim"] for verdict in approval["verdicts"] if verdict["effect"] != "allow")
     return [approval["claims"][place]["resource"] for place in asking if place not in covered]
 
 
-def suggested_rules(approval: Row, scope: Scope, expires_in: int | None = None) -> tuple[Row, ...]:
+def suggested_rules(
+    approval: ApprovalView, scope: Scope, expires_in: int | None = None
+) -> tuple[RuleBody, ...]:
     """The suggested rules in this scope. Raises Failure if no rule can allow the call."""
     rules = tuple(
         rule_in_scope(each["rule"], approval, scope, expires_in) for each in offered_suggestions(approval)
@@ -162,10 +183,12 @@ def suggested_rules(approval: Row, scope: Scope, expires_in: int | None = None) 
     return rules
 
 
-def rule_with_pattern(approval: Row, pattern: str, scope: Scope, expires_in: int | None = None) -> Row:
+def rule_with_pattern(
+    approval: ApprovalView, pattern: str, scope: Scope, expires_in: int | None = None
+) -> RuleBody:
     """A rule with the person's own pattern, for the same kind of resource as the first suggestion."""
     first = offered_suggestions(approval)[:1]
-    rule = (
+    rule: RuleBody = (
         replace_pattern(first[0]["rule"], pattern)
         if first
         else {"tool": approval["tool"], "pattern": pattern}
@@ -173,30 +196,33 @@ def rule_with_pattern(approval: Row, pattern: str, scope: Scope, expires_in: int
     return rule_in_scope(rule, approval, scope, expires_in)
 
 
-def replace_pattern(rule: Row, pattern: str) -> Row:
-    about = next((name for name in ("command", "path", "host") if rule[name]), "pattern")
-    return {**rule, about: pattern}
+def replace_pattern(rule: RuleBody, pattern: str) -> RuleBody:
+    about = next((name for name in _SUBJECTS if rule.get(name)), "pattern")
+    changed = rule.copy()
+    changed[about] = pattern
+    return changed
 
 
-def rule_in_scope(rule: Row, approval: Row, scope: Scope, expires_in: int | None) -> Row:
+def rule_in_scope(rule: RuleBody, approval: ApprovalView, scope: Scope, expires_in: int | None) -> RuleBody:
     """The rule with this scope and expiry."""
     workspace = None if scope == "user" else approval["caller"]["workspace"]
     return {**rule, "scope": scope, "workspace": workspace, "expires_in": expires_in}
 
 
-def why_still_asked(link: Link, approval: Row, rule: Row) -> str:
-    """Why such a call would still need approval with this rule; empty if the rule allows it."""
-    caller: Row = approval["caller"]
-    rule_body = {**rule, "scope": "project" if rule["scope"] == "session" else rule["scope"]}
-    body: dict[str, Any] = {
+def why_still_asked(link: Link, approval: ApprovalView, input: dict[str, Any], rule: RuleBody) -> str:
+    """Why a call with this input would still need approval with this rule; empty if the rule allows it."""
+    caller = approval["caller"]
+    if rule.get("scope") == "session":
+        rule = {**rule, "scope": "project"}
+    body: TestBody = {
         "tool": approval["tool"],
-        "input": approval["input"],
+        "input": input,
         "workspace": caller["workspace"],
         "agent": caller["client"] or None,
-        "rule": rule_body,
+        "rule": rule,
     }
     try:
-        decision: Row = link.post("rules", "test", body=body)
+        decision = link.post("rules", "test", body=body)
     except Failure as problem:
         if problem.code is Code.NO_DAEMON:
             raise
@@ -204,22 +230,18 @@ def why_still_asked(link: Link, approval: Row, rule: Row) -> str:
     return "" if decision["effect"] == "allow" else decision["why"]
 
 
-def _created_rules(link: Link, approval_id: str, seq: int) -> list[Row]:
+def _created_rules(link: Link, approval_id: str, seq: int) -> list[RuleView]:
     """The rules created with an answer, as they are now."""
     ids: set[str] = set()
     with suppress(Failure):  # the answer is final, even if the rules cannot be listed
-        entries: list[Row] = link.get("events", after=seq)["entries"]
+        entries = link.get("events", after=seq)["entries"]
         while entries:
-            ids |= {
-                each["event"]["rule"]["id"] for each in entries if _is_rule_of(each["event"], approval_id)
-            }
+            events = [entry["event"] for entry in entries]
+            added = [event for event in events if event["kind"] == "RuleAdded"]
+            ids |= {event["rule"]["id"] for event in added if event["approval"] == approval_id}
             entries = link.get("events", after=entries[-1]["seq"])["entries"]
-        return [flatten_rule(view) for view in link.get("rules")["rules"] if view["rule"]["id"] in ids]
+        return [view for view in link.get("rules")["rules"] if view["rule"]["id"] in ids]
     return []
-
-
-def _is_rule_of(event: Row, approval_id: str) -> bool:
-    return event["kind"] == "RuleAdded" and event["approval"] == approval_id
 
 
 ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="Id of an approval, or its first letters.")]
@@ -311,7 +333,7 @@ def deny(
         _send_and_show(link, approval, Answer(kind="deny", reason=reason), as_json_)
 
 
-def find_approval(link: Link, typed: str) -> Row:
+def find_approval(link: Link, typed: str) -> ApprovalView:
     """Find an approval by id or prefix; open approvals take precedence. Raises Failure."""
     still_open = [row["id"] for row in link.get("approvals", open=True) if row["id"].startswith(typed)]
     approval_id = find_by_prefix(
@@ -320,11 +342,11 @@ def find_approval(link: Link, typed: str) -> Row:
     return link.get("approvals", approval_id)
 
 
-def show_created_rules(approval: Row, rules: list[Row]) -> None:
+def show_created_rules(approval: ApprovalView, rules: list[RuleView]) -> None:
     """Print the created rules, how to remove them, and where they do not apply."""
-    for rule in rules:
-        say(*describe_new_rule(rule))
-        if rule["scope"] == "user" and not approval["trusted"]:
+    for view in rules:
+        say(*describe_new_rule(view))
+        if view["rule"]["scope"] == "user" and not approval["trusted"]:
             say((_NOT_TRUSTED, "yellow"))
     for part in uncovered_resources(approval) if rules else ():
         say(
@@ -335,35 +357,39 @@ def show_created_rules(approval: Row, rules: list[Row]) -> None:
         )
 
 
-def _build_changes(edited: str | None, written: Path | None) -> Row:
+def _build_changes(edited: str | None, written: Path | None) -> EditBody:
     values, text = parse_json_object(edited), read_content(written)
     return {"input": values} if values is not None else {"content": text} if text is not None else {}
 
 
-def _show(approval: Row, for_programs: bool) -> None:
+def _show(approval: ApprovalView, for_programs: bool) -> None:
     if not for_programs and approval["status"] == "open":
         show_approval(approval)
 
 
-def _show_preview_of_edit(link: Link, approval: Row, changes: Row, for_programs: bool) -> Edit:
+def _show_preview_of_edit(link: Link, approval: ApprovalView, changes: EditBody, for_programs: bool) -> Edit:
     edit = preview_edit(link, approval, changes)
     if not for_programs:
         say("")
-        show_edit(approval, edit.view)
+        show_edit(approval, edit.view, edit.input)
     return edit
 
 
-def _build_rules(approval: Row, scope: Scope, pattern: str | None, lasts: int | None) -> tuple[Row, ...]:
+def _build_rules(
+    approval: ApprovalView, scope: Scope, pattern: str | None, lasts: int | None
+) -> tuple[RuleBody, ...]:
     if pattern is None:
         return suggested_rules(approval, scope, lasts)
     return (rule_with_pattern(approval, pattern, scope, lasts),)
 
 
-def _warn_if_still_asked(link: Link, approval: Row, rules: tuple[Row, ...], edit: Edit | None) -> None:
+def _warn_if_still_asked(
+    link: Link, approval: ApprovalView, rules: tuple[RuleBody, ...], edit: Edit | None
+) -> None:
     """Warn if the person's own pattern does not allow this very call. The answer is sent all the same."""
-    done = {**approval, **edit.changes} if edit else approval
+    tool_input = edit.input if edit else approval["input"]
     for rule in rules:
-        if why := why_still_asked(link, done, rule):
+        if why := why_still_asked(link, approval, tool_input, rule):
             note(
                 (
                     f"With this rule, such a call would still not be allowed: {escape_line_breaks(why)}",
@@ -372,10 +398,10 @@ def _warn_if_still_asked(link: Link, approval: Row, rules: tuple[Row, ...], edit
             )
 
 
-def _send_and_show(link: Link, approval: Row, answer: Answer, for_programs: bool) -> None:
+def _send_and_show(link: Link, approval: ApprovalView, answer: Answer, for_programs: bool) -> None:
     answered, rules = send_answer(link, approval, answer)
     if for_programs:
-        print_json({**answered, "rules": rules})
+        print_json({**answered, "rules": [flatten_rule(view) for view in rules]})
         return
     word, style = format_state(answered["status"])
     say(

@@ -1,7 +1,9 @@
 """`handrail calls`, `cancel` and `complete`."""
 
+from __future__ import annotations
+
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -10,8 +12,11 @@ from handrail.cli.command_help import add_command
 from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 from handrail.cli.render.approval_card import show_approval
-from handrail.cli.render.formats import Row, find_by_prefix, format_caller, format_elapsed, format_state
-from handrail.cli.render.output import note, print_json, print_table, say
+from handrail.cli.render.formats import find_by_prefix, format_caller, format_elapsed, format_state
+from handrail.cli.render.output import Piece, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import CallView, CompleteBody, Forced
 
 ID_LENGTH = 11
 """Length of a full id; anything shorter is a prefix."""
@@ -58,7 +63,7 @@ def calls(
         _follow(as_json_)
         return
     with reach("read") as link:
-        rows: list[Row] = link.get("calls", status=status, tool=tool, agent=agent, q=q, limit=limit)
+        rows = link.get("calls", status=status, tool=tool, agent=agent, q=q, limit=limit)
     if as_json_:
         print_json(rows)
     elif rows:
@@ -84,10 +89,11 @@ def complete(
     """Return the output so far to the agent; the work continues. A write that waits for approval is accepted."""
     with reach("person") as link:
         call_id = _find_call(link, call)
-        detail: Row = link.get("calls", call_id)
-        body: dict[str, Any] = {"stop": stop, "text": text}
-        if text is None and detail["completion"] and detail["completion"]["does"] == "accept_diff":
-            approval: Row = link.get("approvals", detail["approval_id"])
+        detail = link.get("calls", call_id)
+        body: CompleteBody = {"stop": stop, "text": text}
+        completion, approval_id = detail["completion"], detail["approval_id"]
+        if text is None and completion and completion["does"] == "accept_diff" and approval_id:
+            approval = link.get("approvals", approval_id)
             body["digest"] = approval["digest"]
             if not as_json_:
                 show_approval(approval)
@@ -99,9 +105,9 @@ def _follow(for_programs: bool) -> None:
     follow_status("call", _print, for_programs)
 
 
-def _print(row: Row) -> None:
+def _print(row: CallView) -> None:
     word, style = format_state(row["status"])
-    why = str(row["message"]).partition("\n")[0] if row["status"] in ("failed", "denied") else ""
+    why = row["message"].partition("\n")[0] if row["status"] in ("failed", "denied") else ""
     where = f"{row['id']}  {format_elapsed(row['elapsed_ms']):>8}  {format_caller(row)}  {row['tool']}  "
     say(
         (f"{word:<13}", style),
@@ -111,7 +117,7 @@ def _print(row: Row) -> None:
     )
 
 
-def _cells(row: Row) -> tuple[Any, ...]:
+def _cells(row: CallView) -> tuple[Piece, ...]:
     title = row["title"] + _decision_note(row)
     return (
         row["id"],
@@ -123,7 +129,7 @@ def _cells(row: Row) -> tuple[Any, ...]:
     )
 
 
-def _decision_note(row: Row) -> str:
+def _decision_note(row: CallView) -> str:
     """The id to look up: of the open approval, or of the person's rule that allowed the call."""
     if row["status"] == "waiting":
         return f"  (approval {row['approval_id']})"
@@ -138,7 +144,7 @@ def _find_call(link: Link, typed: str) -> str:
     return find_by_prefix(typed, still_open or [row["id"] for row in link.get("calls", limit=1000)], "call")
 
 
-def _show_result(result: Row, for_programs: bool) -> None:
+def _show_result(result: Forced, for_programs: bool) -> None:
     if for_programs:
         print_json(result)
     elif result["won"]:

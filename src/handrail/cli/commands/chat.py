@@ -4,13 +4,15 @@ Selects the thread and the agent; `chat_session` runs the conversation. Our own 
 base URLs, model) of this command's environment.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,9 +24,11 @@ from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import workspace
 from handrail.cli.render.chat_output import AnswerPrinter, StatusLine, show_stop_reason
-from handrail.cli.render.formats import Row
 from handrail.cli.render.output import note, print_json, say
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import ActivityEnded, ActivityStarted, ThreadFlow, ThreadView
 
 DEMO = "demo"
 """The scripted demo agent; a conversation with it does not make it the default agent."""
@@ -85,14 +89,18 @@ def chat(
         raise typer.Exit(Code.FAILED)
 
 
-def _select_thread(link: Link, thread: str | None, new: bool, agent: str | None, folder: Path | None) -> Row:
+def _select_thread(
+    link: Link, thread: str | None, new: bool, agent: str | None, folder: Path | None
+) -> ThreadView:
     if thread is not None:
         if new:
             raise typer.BadParameter("Give --thread or --new, not both.")
         return link.get("threads", find_thread(link, thread), limit=1)
-    where = workspace(folder)
-    body = {"workspace": str(where) if where else None, "agent": agent or _default_agent(link)}
-    return link.post("threads", body=body) if new else link.post("threads", "default", body=body)
+    where, name = workspace(folder), agent or _default_agent(link)
+    place = str(where) if where else None
+    if new:
+        return link.post("threads", body={"workspace": place, "agent": name})
+    return link.post("threads", "default", body={"workspace": place, "agent": name})
 
 
 def _default_agent(link: Link) -> str | None:
@@ -100,7 +108,7 @@ def _default_agent(link: Link) -> str | None:
 
     if not provider_variables(os.environ):
         return None
-    last: list[Row] = link.get("threads", limit=1)
+    last = link.get("threads", limit=1)
     return None if any(row["messages"] and row["agent"] != DEMO for row in last) else OWN_AGENT
 
 
@@ -108,7 +116,7 @@ def _read_piped_prompt() -> str:
     return "" if sys.stdin.isatty() else sys.stdin.read().strip()
 
 
-def _show_greeting(row: Row, agent: str) -> None:
+def _show_greeting(row: ThreadView, agent: str) -> None:
     title = exact_line(row["title"]) or "a new conversation"
     note((f"{agent} · {title} ({row['id']})", "bold"))
     note(("Enter sends, Ctrl-C stops the agent, Ctrl-D leaves.", "dim"))
@@ -133,13 +141,13 @@ class TerminalView:
         show_stop_reason(stop)
         return stop
 
-    def show_parts(self, flow: Row) -> None:
+    def show_parts(self, flow: ThreadFlow) -> None:
         if flow["parts"]:
             self._status.clear()
         for part in flow["parts"]:
             self._printer.show(part)
 
-    def show_activity(self, activity: Row) -> None:
+    def show_activity(self, activity: ActivityStarted | ActivityEnded) -> None:
         """Write nothing: the status line shows activities."""
 
     def tick(self, activity: str) -> None:
@@ -154,11 +162,11 @@ class TerminalView:
 class JsonView:
     """Prints each update as a JSON line."""
 
-    def show_parts(self, flow: Row) -> None:
+    def show_parts(self, flow: ThreadFlow) -> None:
         for part in flow["parts"]:
             print_json({"update": part["kind"], **part}, line=True)
 
-    def show_activity(self, activity: Row) -> None:
+    def show_activity(self, activity: ActivityStarted | ActivityEnded) -> None:
         print_json({"update": "activity", **activity}, line=True)
 
     def tick(self, activity: str) -> None: ...

@@ -3,17 +3,22 @@
 A bearer token is printed once and never stored by this command.
 """
 
+from __future__ import annotations
+
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from handrail.cli.client import reach
 from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.folder import project
-from handrail.cli.render.formats import Row, find_by_prefix
+from handrail.cli.render.formats import find_by_prefix
 from handrail.cli.render.output import note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import CredentialBody
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -42,9 +47,9 @@ def credential(
     as_json_: AsJson = False,
 ) -> None:
     """Create a credential for an HTTP client, for one workspace. Its bearer token is shown only once."""
-    body = {"name": name, "workspace": str(project(workspace))}
+    body: CredentialBody = {"name": name, "workspace": str(project(workspace))}
     with reach("person") as link:
-        row: Row = link.post("credentials", body=body)
+        row = link.post("credentials", body=body)
     if as_json_:
         print_json(row)
         return
@@ -63,7 +68,7 @@ def credentials(context: typer.Context, as_json_: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     with reach("read") as link:
-        rows: list[Row] = link.get("credentials")
+        rows = link.get("credentials")
     if as_json_:
         print_json(rows)
     elif rows:

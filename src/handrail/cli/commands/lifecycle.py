@@ -3,6 +3,8 @@
 `up --foreground` runs the daemon in this process. `down` and `restart` wait until the processes have exited.
 """
 
+from __future__ import annotations
+
 import os
 import select
 import sys
@@ -10,7 +12,7 @@ import time
 import webbrowser
 from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,10 +20,13 @@ from handrail import __version__
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.formats import Row, format_count
+from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import note, say
 from handrail.door.connect import dial_path
 from handrail.paths import Places
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import TerminalView
 
 Port = Annotated[
     int | None, typer.Option(min=1, max=65535, help="Port of the page; if it is taken, a free one.")
@@ -65,14 +70,14 @@ def down() -> None:
     """Stop Handrail and everything it started."""
     places = Places.find(os.environ)
     with reach("person", start=_is_keeper_running(places)) as link:
-        health: Row = link.get("health")
+        health = link.get("health")
         pids = [link.pid, *([health["keeper"]["pid"]] if health["keeper"] else [])]
-        terminals = _describe_terminals(link.get("terminals", running="true"))
+        terminals = _describe_terminals(link.get("terminals", running=True))
         shut_down(link, pids, keep_terminals=False)
     say(f"Handrail is down, and everything it started has ended{terminals}.")
 
 
-def _describe_terminals(running: list[Row]) -> str:
+def _describe_terminals(running: list[TerminalView]) -> str:
     """Describe the terminals that `down` ends; empty if none run."""
     if not running:
         return ""
@@ -109,7 +114,7 @@ def open_page(
 
 def _describe_restart(link: Link, running: list[str]) -> str:
     """Describe what the restart did to running calls, approvals and terminals."""
-    started: Row = link.get("state")["started"]
+    started = link.get("state")["started"]
     stopped = sum(link.get("calls", call)["status"] == "interrupted" for call in running)
     return (
         f"{format_count(max(stopped, started['interrupted']), 'call')} interrupted, "
@@ -175,7 +180,7 @@ def _warn_of_skew(link: Link) -> None:
 
 
 def show_page(link: Link, *, browse: bool) -> None:
-    page: str = link.post("code")["url"]
+    page = link.post("code")["url"]
     if browse and _has_display() and webbrowser.open(page):
         say("The page is open in your browser.")
     else:
@@ -206,7 +211,7 @@ def shut_down(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
         exits = [ProcessExit(pid, stack) for pid in pids]
         if sys.stderr.isatty():
             note(("Ending …", "dim"))
-        link.post("down", keep_terminals=str(keep_terminals).lower())
+        link.post("down", keep_terminals=keep_terminals)
         until = time.monotonic() + GONE_SECONDS
         remaining = [each.pid for each in exits if not each.wait(until)]
     if remaining:

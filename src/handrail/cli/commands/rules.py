@@ -3,11 +3,13 @@
 The daemon evaluates rules; this module only renders them: table cells, sentences, and the command that adds one.
 """
 
+from __future__ import annotations
+
 import shlex
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,7 +20,6 @@ from handrail.cli.failure import Failure
 from handrail.cli.folder import project, workspace
 from handrail.cli.render.approval_card import action_verb, part_remarks
 from handrail.cli.render.formats import (
-    Row,
     find_by_prefix,
     format_ago,
     format_count,
@@ -28,6 +29,19 @@ from handrail.cli.render.formats import (
     parse_json_object,
 )
 from handrail.cli.render.output import Piece, note, print_json, print_table, say, width
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import (
+        PartView,
+        ProposedView,
+        Rule,
+        RuleBody,
+        RulesView,
+        RuleView,
+        StepView,
+        TestBody,
+        TestView,
+    )
 
 MOST_SUGGESTED = 3
 """Maximum suggestions below the list; the page shows all."""
@@ -72,13 +86,13 @@ def rules(
         return
     here = workspace(folder)
     with reach("read") as link:
-        answer: Row = link.get("rules", workspace=None if here is None else str(here))
-    rows = [flatten_rule(view) for view in answer["rules"] if every or _applies_in(view["rule"], here)]
+        answer = link.get("rules", workspace=None if here is None else str(here))
+    views = [view for view in answer["rules"] if every or _applies_in(view["rule"], here)]
     if as_json_:
-        print_json(rows)
+        print_json([flatten_rule(view) for view in views])
         return
     now, wide = int(time.time() * 1000), width() >= WIDE
-    print_table(rule_columns(wide), [rule_cells(row, now, wide) for row in rows])
+    print_table(rule_columns(wide), [rule_cells(view, now, wide) for view in views])
     for line in (_describe_folder(answer, here), *_describe_suggestions(answer)):
         note((exact_line(line), "dim"))
 
@@ -113,10 +127,11 @@ def add(
     as_json_: AsJson = False,
 ) -> None:
     """Add a rule. It also answers open approvals that it decides."""
-    body: Row = {
+    body: RuleBody = {
         "effect": effect,
         "tool": tool,
-        "command" if tool is None else "pattern": pattern,
+        "command": pattern if tool is None else None,
+        "pattern": None if tool is None else pattern,
         "path": path,
         "host": host,
         "agent": agent,
@@ -129,11 +144,11 @@ def add(
     }
     with reach("person") as link:
         past = "" if as_json_ else _check_rule(link, body)
-        row = flatten_rule(link.post("rules", body=body))
+        view = link.post("rules", body=body)
     if as_json_:
-        print_json(row)
+        print_json(flatten_rule(view))
         return
-    say(*describe_new_rule(row), f" {past}" if past else "")
+    say(*describe_new_rule(view), f" {past}" if past else "")
 
 
 def remove(
@@ -142,21 +157,21 @@ def remove(
 ) -> None:
     """Remove a rule. To remove a rule that is in a file, edit the file."""
     with reach("person") as link:
-        rows = [flatten_rule(view) for view in link.get("rules")["rules"] if not view["builtin"]]
-        rule_id = find_by_prefix(id, (row["id"] for row in rows), "rule")
+        views = {view["rule"]["id"]: view for view in link.get("rules")["rules"] if not view["builtin"]}
+        rule_id = find_by_prefix(id, views, "rule")
         link.delete("rules", rule_id)
-    row = next(row for row in rows if row["id"] == rule_id)
+    view = views[rule_id]
     if as_json_:
-        print_json(row)
+        print_json(flatten_rule(view))
     else:
-        say(f"Removed {rule_id}: ", escape_line_breaks(f"{row['effect']} {describe_rule(row)}"))
+        say(f"Removed {rule_id}: ", escape_line_breaks(f"{view['rule']['effect']} {describe_rule(view)}"))
 
 
-def _applies_in(rule: Row, here: Path | None) -> bool:
+def _applies_in(rule: Rule, here: Path | None) -> bool:
     return here is None or rule["workspace"] in (None, str(here))
 
 
-def _describe_folder(answer: Row, here: Path | None) -> str:
+def _describe_folder(answer: RulesView, here: Path | None) -> str:
     """A line that names the folder and whether it is trusted."""
     if here is None:
         return "Not in a project: these are the rules of all folders. Calls of an agent without a workspace always need approval."
@@ -169,17 +184,17 @@ def _describe_folder(answer: Row, here: Path | None) -> str:
     return f"In {here}, which is trusted. {folder['problem']}".rstrip()
 
 
-def _describe_suggestions(answer: Row) -> list[str]:
+def _describe_suggestions(answer: RulesView) -> list[str]:
     return [
         f"You allowed {each['words']} {each['answers']} times: {add_rule_command(each['rule'])}"
         for each in answer["suggestions"][:MOST_SUGGESTED]
-        if each["rule"]["effect"] == "allow"
+        if each["rule"].get("effect") == "allow"
     ]
 
 
-def _check_rule(link: Link, body: Row) -> str:
+def _check_rule(link: Link, body: RuleBody) -> str:
     """How the rule would have decided past calls. Raises Failure if the rule is invalid."""
-    proposed: Row = link.post("rules", "propose", body={"rule": body})
+    proposed = link.post("rules", "propose", body={"rule": body})
     if proposed["problem"]:
         raise Failure(proposed["problem"])
     return describe_impact(proposed)
@@ -216,7 +231,7 @@ def explain_decision(
     if tool_input is not None and tool is None:
         raise typer.BadParameter("--input needs --tool.")
     here = workspace(folder)
-    body: Row = {
+    body: TestBody = {
         "command": command,
         "tool": tool,
         "input": parse_json_object(tool_input) or ({} if tool else None),
@@ -224,14 +239,14 @@ def explain_decision(
         "agent": agent,
     }
     with reach("person") as link:
-        decision: Row = link.post("rules", "test", body=body)
+        decision = link.post("rules", "test", body=body)
     if as_json_:
         print_json(decision)
     else:
         _show_explanation(decision, here)
 
 
-def _show_explanation(decision: Row, here: Path | None) -> None:
+def _show_explanation(decision: TestView, here: Path | None) -> None:
     where = (
         f"in {here}, {'trusted' if decision['trusted'] else 'not trusted'}" if here else "without a workspace"
     )
@@ -256,13 +271,13 @@ def _show_explanation(decision: Row, here: Path | None) -> None:
     )
 
 
-def _part_cells(place: int, part: Row) -> tuple[Piece, ...]:
+def _part_cells(place: int, part: PartView) -> tuple[Piece, ...]:
     does = "" if part["action"] == "run" else f"{action_verb(part['action'])} "
     text = " · ".join([f"{does}{part['text']}", *part_remarks(part)])
     return str(place), format_effect(part["effect"]), part["rule"], text
 
 
-def _step_cells(step: Row) -> tuple[Piece, ...]:
+def _step_cells(step: StepView) -> tuple[Piece, ...]:
     """Cells of a rule in the evaluation chain: dim if it did not match, marked if it decided."""
     style = "bold" if step["decides"] else "" if step["effect"] else "dim"
     places = ", ".join(str(place + 1) for place in step["parts"])
@@ -281,8 +296,8 @@ WIDE = 120
 _EFFECT_VERBS = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
 
 
-def flatten_rule(view: Row) -> Row:
-    """Merge a rule view and its nested rule into one flat row."""
+def flatten_rule(view: RuleView) -> dict[str, object]:
+    """Merge a rule view and its nested rule into one object, for JSON output."""
     return {**view["rule"], **{name: value for name, value in view.items() if name != "rule"}}
 
 
@@ -292,55 +307,63 @@ def rule_columns(wide: bool) -> tuple[str, ...]:
     return ("ID", "EFFECT", "USED", "WHAT")
 
 
-def rule_cells(row: Row, now: int, wide: bool) -> tuple[Piece, ...]:
-    """Table cells of a flat rule row. In a narrow table the last cell holds description and source."""
-    last = format_ago(row["last_used_at"], now) if row["last_used_at"] or not row["builtin"] else ""
-    hits = str(row["hits"]) if row["hits"] else ""
-    style = "" if row["in_force"] else "dim"
+def rule_cells(view: RuleView, now: int, wide: bool) -> tuple[Piece, ...]:
+    """Table cells of a rule. In a narrow table the last cell holds description and source."""
+    rule = view["rule"]
+    last = format_ago(view["last_used_at"], now) if view["last_used_at"] or not view["builtin"] else ""
+    hits = str(view["hits"]) if view["hits"] else ""
+    style = "" if view["in_force"] else "dim"
     if not wide:
         used = f"{hits}, {last}" if hits else last
         return (
-            row["id"],
-            format_effect(row["effect"]),
+            rule["id"],
+            format_effect(rule["effect"]),
             used,
-            (f"{describe_rule(row)} · {describe_source(row)}", style),
+            (f"{describe_rule(view)} · {describe_source(view)}", style),
         )
-    scope = "" if row["builtin"] else row["scope"]
+    scope = "" if view["builtin"] else rule["scope"]
     return (
-        row["id"],
-        format_effect(row["effect"]),
+        rule["id"],
+        format_effect(rule["effect"]),
         scope,
         hits,
         last,
-        describe_source(row),
-        (describe_rule(row), style),
+        describe_source(view),
+        (describe_rule(view), style),
     )
 
 
-def describe_rule(row: Row) -> str:
+def describe_rule(view: RuleView) -> str:
     """Describe a rule: its subject, expiry and note, and why it is not in force."""
+    rule = view["rule"]
     pieces = [
-        row["words"],
-        f"until {format_day(row['expires_at'])}" if row["expires_at"] else "",
-        f"({row['note']})" if row["note"] and not row["builtin"] else "",
-        f"· not in force: {row['says']}" if not row["in_force"] else "",
+        view["words"],
+        f"until {format_day(rule['expires_at'])}" if rule["expires_at"] else "",
+        f"({rule['note']})" if rule["note"] and not view["builtin"] else "",
+        f"· not in force: {view['says']}" if not view["in_force"] else "",
     ]
     return " ".join(filter(None, pieces))
 
 
-def describe_source(row: Row) -> str:
+def describe_source(view: RuleView) -> str:
     """Where a rule comes from: file and line, or who added it and when."""
-    by = (row["added_by"] or "").removeprefix("a person on the ")
-    return row["source"] or (f"{by}, {format_day(row['added_at'])}" if row["added_at"] else by)
+    by = (view["added_by"] or "").removeprefix("a person on the ")
+    return view["rule"]["source"] or (f"{by}, {format_day(view['added_at'])}" if view["added_at"] else by)
 
 
-def describe_new_rule(row: Row) -> tuple[Piece, ...]:
+def describe_new_rule(view: RuleView) -> tuple[Piece, ...]:
     """Describe a new rule and how to remove it."""
-    does = f" {_EFFECT_VERBS[row['effect']]} {describe_rule(row)}. "
-    return "Rule ", (row["id"], "bold"), exact_line(does), f"`handrail rules remove {row['id']}` removes it."
+    rule = view["rule"]
+    does = f" {_EFFECT_VERBS[rule['effect']]} {describe_rule(view)}. "
+    return (
+        "Rule ",
+        (rule["id"], "bold"),
+        exact_line(does),
+        f"`handrail rules remove {rule['id']}` removes it.",
+    )
 
 
-def describe_impact(proposed: Row) -> str:
+def describe_impact(proposed: ProposedView) -> str:
     """How a proposed rule would have decided past calls; empty if there are none."""
     sentences: list[str] = []
     if proposed["calls"]:
@@ -354,16 +377,21 @@ def describe_impact(proposed: Row) -> str:
     return "It " + " and ".join(sentences) + "." if sentences else ""
 
 
-def add_rule_command(body: Row) -> str:
+def add_rule_command(body: RuleBody) -> str:
     """The `handrail rules add` command for a suggested rule."""
-    about = body["command"] or body["pattern"]
-    options = [(name, body[name]) for name in ("path", "host", "agent") if body[name]]
-    tool = body["tool"] if body["tool"] != "execute_command" or about is None else None
-    words = ["handrail", "rules", "add", body["effect"]]
+    about = body.get("command") or body.get("pattern")
+    tool = body.get("tool")
+    options = {
+        "tool": tool if tool != "execute_command" or about is None else None,
+        "path": body.get("path"),
+        "host": body.get("host"),
+        "agent": body.get("agent"),
+    }
+    words = ["handrail", "rules", "add", body.get("effect", "allow")]
     words += [about] if about else []
-    for name, value in [*([("tool", tool)] if tool else []), *options]:
-        words += [f"--{name}", value]
-    words += ["--user"] if body["scope"] == "user" else ["--workspace", body["workspace"] or "."]
+    for name, value in options.items():
+        words += [f"--{name}", value] if value else []
+    words += ["--user"] if body.get("scope") == "user" else ["--workspace", body.get("workspace") or "."]
     return shlex.join(words)
 
 

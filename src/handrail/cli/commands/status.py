@@ -6,7 +6,7 @@
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ import typer
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.formats import Row, format_count
+from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import Piece, print_json, print_table, say
 from handrail.paths import Places
 
@@ -40,18 +40,33 @@ def add_to(app: typer.Typer) -> None:
     )(mcp)
 
 
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The running daemon, as `handrail status` prints it."""
+
+    pid: int
+    url: str
+    version: str
+    home: str
+    keeper_pid: int | None
+    running: int
+    """Running calls."""
+    waiting: int
+    """Open approvals."""
+
+
 def status(as_json_: AsJson = False) -> None:
     """Show whether Handrail runs, where, and how many calls wait. Exit status 3 if it does not run."""
     with reach("read") as link:
         state = _build_status(link)
     if as_json_:
-        print_json(state)
+        print_json(asdict(state))
         return
-    say(("● ", "green"), f"Handrail {state['version']} runs at {state['url']}")
-    keeper = f", keeper {state['keeper_pid']}" if state["keeper_pid"] else ", no keeper"
-    say(f"  process {state['pid']}{keeper}")
-    say(f"  home    {state['home']}")
-    say(f"  calls   {state['running']} running, {format_count(state['waiting'], 'approval')} waiting for you")
+    say(("● ", "green"), f"Handrail {state.version} runs at {state.url}")
+    keeper = f", keeper {state.keeper_pid}" if state.keeper_pid else ", no keeper"
+    say(f"  process {state.pid}{keeper}")
+    say(f"  home    {state.home}")
+    say(f"  calls   {state.running} running, {format_count(state.waiting, 'approval')} waiting for you")
 
 
 def doctor(
@@ -124,17 +139,17 @@ def _show_finding(finding: "Finding") -> None:
         say(" " * 19, ("→ " + finding.fix, "bold"))
 
 
-def _build_status(link: Link) -> Row:
+def _build_status(link: Link) -> Status:
     health, state = link.get("health"), link.get("state")
-    return {
-        "pid": link.pid,
-        "url": link.url,
-        "version": link.version,
-        "home": str(Places.find(os.environ).data),
-        "keeper_pid": health["keeper"]["pid"] if health["keeper"] else None,
-        "running": sum(call["status"] == "running" for call in state["calls"]),
-        "waiting": len(state["approvals"]),
-    }
+    return Status(
+        pid=link.pid,
+        url=link.url,
+        version=link.version,
+        home=str(Places.find(os.environ).data),
+        keeper_pid=health["keeper"]["pid"] if health["keeper"] else None,
+        running=sum(call["status"] == "running" for call in state["calls"]),
+        waiting=len(state["approvals"]),
+    )
 
 
 def _format_toml(value: object) -> str:

@@ -3,18 +3,23 @@
 `terminal read` prints output as text, as the current screen, or as raw bytes, and can follow it over daemon restarts.
 """
 
+from __future__ import annotations
+
 import base64
 import sys
 import time
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.formats import Row, find_by_prefix, format_elapsed
+from handrail.cli.render.formats import find_by_prefix, format_elapsed
 from handrail.cli.render.output import Piece, note, print_json, print_table, say, write_bytes, write_text
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import FoundView, OutputView, TerminalView
 
 Mode = Literal["text", "raw", "screen"]
 TerminalId = Annotated[
@@ -54,7 +59,7 @@ def read(
     mode: Mode = "screen" if screen else "raw" if raw else "text"
     with reach("person") as link:
         terminal_id = find_terminal(link, terminal)
-        piece: Row = link.get("terminals", terminal_id, "output", mode=mode, lines=lines, after=after)
+        piece = link.get("terminals", terminal_id, "output", mode=mode, lines=lines, after=after)
         _show_output(piece, mode, as_json_, is_stream=follow)
         if as_json_ and not follow:
             return
@@ -65,11 +70,11 @@ def read(
         write_text("\n")
 
 
-def _print_rest(link: Link, terminal: str, mode: Mode, piece: Row, for_programs: bool) -> int:
+def _print_rest(link: Link, terminal: str, mode: Mode, piece: OutputView, for_programs: bool) -> int:
     """Print the output that existed at the first request; return the next offset."""
-    end: int = piece["end"]
+    end = piece["end"]
     while mode != "screen" and piece["next"] < end:
-        more: Row = link.get("terminals", terminal, "output", mode=mode, after=piece["next"])
+        more = link.get("terminals", terminal, "output", mode=mode, after=piece["next"])
         if more["next"] == piece["next"]:
             break  # the rest is an incomplete character or escape sequence
         _show_output(more, mode, for_programs, is_stream=True)
@@ -106,8 +111,8 @@ def _follow_until_end(link: Link, terminal: str, mode: Mode, at: int, for_progra
     """Print new output until the terminal ends. Raises _DaemonGone if the daemon goes away."""
     while True:
         try:
-            running: bool = link.get("terminals", terminal)["running"]
-            piece: Row = link.get("terminals", terminal, "output", mode=mode, after=at)
+            running = link.get("terminals", terminal)["running"]
+            piece = link.get("terminals", terminal, "output", mode=mode, after=at)
         except Failure as failure:
             if failure.code is Code.NO_DAEMON:
                 raise _DaemonGone(at) from None
@@ -121,7 +126,7 @@ def _follow_until_end(link: Link, terminal: str, mode: Mode, at: int, for_progra
             time.sleep(POLL_SECONDS)
 
 
-def _show_output(piece: Row, mode: Mode, for_programs: bool, *, is_stream: bool) -> None:
+def _show_output(piece: OutputView, mode: Mode, for_programs: bool, *, is_stream: bool) -> None:
     if for_programs:
         print_json(piece, line=is_stream)
         return
@@ -193,7 +198,7 @@ def send(
     typed = sys.stdin.read().removesuffix("\n") if text == "-" else text
     with reach("person") as link:
         terminal_id = find_terminal(link, terminal)
-        row: Row = link.post(
+        row = link.post(
             "terminals",
             terminal_id,
             "input",
@@ -220,13 +225,15 @@ def search(
 ) -> None:
     """Search the stored output of a terminal. Exit status 1 if nothing matches."""
     with reach("person") as link:
-        result: Row = link.get(
-            *("terminals", find_terminal(link, terminal), "search"),
+        result = link.get(
+            "terminals",
+            find_terminal(link, terminal),
+            "search",
             pattern=pattern,
             context=context,
             max_results=most,
-            case_insensitive=str(ignore_case).lower(),
-            raw=str(raw).lower(),
+            case_insensitive=ignore_case,
+            raw=raw,
         )
     if as_json_:
         print_json(result)
@@ -240,7 +247,7 @@ def search(
 def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
     """Stop all processes of a terminal. Its output is kept."""
     with reach("person") as link:
-        closed: Row = link.post("terminals", find_terminal(link, terminal), "close")
+        closed = link.post("terminals", find_terminal(link, terminal), "close")
     if as_json_:
         print_json(closed)
     else:
@@ -249,7 +256,7 @@ def close(terminal: TerminalId, as_json_: AsJson = False) -> None:
         raise Failure("Some processes could not be ended. `handrail doctor` may show why.")
 
 
-def _show_matches(result: Row, context: int) -> None:
+def _show_matches(result: FoundView, context: int) -> None:
     """Print matches like `grep -n`: a colon after the line number of a match, a dash after that of context."""
     last_line = 0
     for match in result["matches"]:
@@ -289,7 +296,7 @@ def terminals(
 ) -> None:
     """List running terminals, newest first."""
     with reach("read") as link:
-        rows: list[Row] = link.get("terminals", running=str(not every).lower(), limit=limit)
+        rows = link.get("terminals", running=not every, limit=limit)
     if as_json_:
         print_json(rows)
     elif rows:
@@ -304,13 +311,13 @@ def terminals(
 
 def find_terminal(link: Link, typed: str) -> str:
     """Find a terminal by id, prefix or name; running terminals take precedence. Raises Failure."""
-    running: list[Row] = link.get("terminals", running="true", limit=MOST)
+    running = link.get("terminals", running=True, limit=MOST)
     if any(_is_match(row, typed) for row in running):
         return _find_in(typed, running)
     return _find_in(typed, link.get("terminals", limit=MOST))
 
 
-def _find_in(typed: str, rows: list[Row]) -> str:
+def _find_in(typed: str, rows: list[TerminalView]) -> str:
     ids = [row["id"] for row in rows]
     ids_by_name = [row["id"] for row in rows if row["name"] == typed]
     if len(ids_by_name) == 1 and not any(each.startswith(typed) for each in ids):
@@ -318,16 +325,16 @@ def _find_in(typed: str, rows: list[Row]) -> str:
     return find_by_prefix(typed, ids, "terminal")
 
 
-def _is_match(row: Row, typed: str) -> bool:
+def _is_match(row: TerminalView, typed: str) -> bool:
     return row["id"].startswith(typed) or row["name"] == typed
 
 
-def _cells(row: Row) -> tuple[Piece, ...]:
+def _cells(row: TerminalView) -> tuple[Piece, ...]:
     since = format_elapsed(max(0, int(time.time() * 1000) - (row["ended_at"] or row["started_at"])))
     return row["id"], terminal_state(row), since, _format_owner(row), row["name"], str(row["pid"]), row["cwd"]
 
 
-def terminal_state(row: Row) -> Piece:
+def terminal_state(row: TerminalView) -> Piece:
     """The current activity of a terminal, or how it ended."""
     if not row["running"]:
         return _exit_state(row)
@@ -338,7 +345,7 @@ def terminal_state(row: Row) -> Piece:
     return (f"◐ {row['foreground'] or 'busy'}", "blue") if row["busy"] else ("◐ running", "blue")
 
 
-def _exit_state(row: Row) -> Piece:
+def _exit_state(row: TerminalView) -> Piece:
     if row["signal"]:
         return f"✗ {row['signal']}", "red"
     if row["exit_code"] is None:
@@ -346,7 +353,7 @@ def _exit_state(row: Row) -> Piece:
     return ("✓ exit 0", "green") if row["exit_code"] == 0 else (f"✗ exit {row['exit_code']}", "red")
 
 
-def _format_owner(row: Row) -> str:
+def _format_owner(row: TerminalView) -> str:
     """Kind and owner: `shell`, or `command of claude`."""
     owner = row["owner"]
     return row["of"] if owner is None or owner["person"] else f"{row['of']} of {owner['name']}"

@@ -3,10 +3,12 @@
 A thread is named by its id or the first letters of it. `search` also finds the input and results of calls.
 """
 
+from __future__ import annotations
+
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +18,11 @@ from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project
 from handrail.cli.interactive.keyboard import confirm
-from handrail.cli.render.formats import Row, find_by_prefix, format_ago, format_count
+from handrail.cli.render.formats import find_by_prefix, format_ago, format_count
 from handrail.cli.render.output import Piece, note, print_json, print_table, say, write_bytes, write_text
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import SearchHit, ThreadView
 
 MOST = 1000
 """Maximum conversations in one list; `handrail search` finds older ones."""
@@ -56,7 +61,7 @@ def threads(
     """List conversations with agents, the most recent first."""
     workspace = str(project(None)) if here else None
     with reach("person") as link:
-        rows: list[Row] = link.get("threads", workspace=workspace, limit=limit)
+        rows = link.get("threads", workspace=workspace, limit=limit)
     if as_json_:
         print_json(rows)
     elif rows:
@@ -72,7 +77,7 @@ def rename(
 ) -> None:
     """Rename a conversation."""
     with reach("person") as link:
-        renamed: Row = link.patch("threads", find_thread(link, thread), body={"title": title})
+        renamed = link.patch("threads", find_thread(link, thread), body={"title": title})
     say(f"{renamed['id']} is now “{exact_line(renamed['title'])}”.")
 
 
@@ -83,7 +88,7 @@ def delete(
     """Delete a conversation and its messages. Its calls stay in the history."""
     with reach("person") as link:
         thread_id = find_thread(link, thread)
-        row: Row = link.get("threads", thread_id, limit=1)
+        row = link.get("threads", thread_id, limit=1)
         description = f"“{exact_line(row['title'])}”, {format_count(row['messages'], 'message')}"
         if not yes and not confirm(f"Delete {thread_id}, {description}? It cannot be undone."):
             raise Failure("Nothing was deleted.")
@@ -126,7 +131,7 @@ def import_(
             f"{file} cannot be read as JSON: {error}. Give what `handrail export --json` wrote."
         ) from None
     with reach("person") as link:
-        row: Row = link.post("threads", "import", body=data)
+        row = link.post("threads", "import", body=data)
     say(f"{row['id']}  {exact_line(row['title'])}, {format_count(row['messages'], 'message')}")
 
 
@@ -135,7 +140,7 @@ def find_thread(link: Link, typed: str) -> str:
     return find_by_prefix(typed, [row["id"] for row in link.get("threads", limit=MOST)], "thread")
 
 
-def _cells(row: Row) -> tuple[Piece, ...]:
+def _cells(row: ThreadView) -> tuple[Piece, ...]:
     folder = (row["workspace"] or "").rstrip("/").rpartition("/")[2]
     updated = format_ago(row["updated_at"], int(time.time() * 1000))
     return row["id"], _thread_state(row), updated, row["agent"], str(row["messages"]), folder, row["title"]
@@ -149,7 +154,7 @@ _ENDS = {
 }
 
 
-def _thread_state(row: Row) -> Piece:
+def _thread_state(row: ThreadView) -> Piece:
     if row["operation"]:
         return "◐ speaking", "blue"
     if row["queued"]:
@@ -170,7 +175,7 @@ def search(
     """Search conversations, and the input and results of calls."""
     workspace = str(project(None)) if here else None
     with reach("person") as link:
-        result: Row = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)
+        result = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)
     if as_json_:
         print_json(result["hits"])
         return
@@ -182,7 +187,7 @@ def search(
         note(f"There are more hits; `--limit {limit * 2}` shows them.")
 
 
-def _show_hit(hit: Row) -> None:
+def _show_hit(hit: SearchHit) -> None:
     where = hit["thread"] if hit["message"] or hit["kind"] == "title" else hit["call"]
     when = format_ago(hit["at"], int(time.time() * 1000))
     say(
@@ -193,7 +198,7 @@ def _show_hit(hit: Row) -> None:
     say("    ", *_highlight(hit["snippet"], hit["marks"]))
 
 
-def _highlight(snippet: str, marks: list[list[int]]) -> list[Piece]:
+def _highlight(snippet: str, marks: list[tuple[int, int]]) -> list[Piece]:
     snippet = snippet.replace("\n", " ")
     pieces: list[Piece] = []
     end = 0

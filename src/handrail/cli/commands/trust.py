@@ -20,10 +20,10 @@ from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm
-from handrail.cli.render.formats import Row
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
 
 if TYPE_CHECKING:
+    from handrail.cli.wire import FolderBody, FolderView
     from handrail.config import ProjectConfig, RuleSection
 
 
@@ -121,7 +121,7 @@ def trust(
         _list_folders(as_json_)
         return
     here = project(folder, "handrail trust DIR")
-    body: Row = {"folder": str(here)}
+    body: FolderBody = {"folder": str(here)}
     with reach("person") as link:
         if undo:
             _show_result(link.post("folders", "distrust", body=body), as_json_)
@@ -143,7 +143,7 @@ def trust(
 
 def _list_folders(for_programs: bool) -> None:
     with reach("read") as link:
-        rows: list[Row] = link.get("folders")
+        rows = link.get("folders")
     if for_programs:
         print_json(rows)
     elif rows:
@@ -152,7 +152,7 @@ def _list_folders(for_programs: bool) -> None:
         note("No folder is known yet. `handrail trust` trusts the current one.")
 
 
-def _cells(row: Row) -> tuple[Piece, ...]:
+def _cells(row: FolderView) -> tuple[Piece, ...]:
     trusted = ("✓ trusted", "green") if row["trusted"] else ("● not trusted", "yellow")
     since = format_day(row["trusted_at"]) if row["trusted"] and row["trusted_at"] else ""
     return (
@@ -182,7 +182,7 @@ def _show_effects(link: Link, folder: Path, file: ProjectFile | None) -> None:
 
 def _describe_user_rules(link: Link, folder: Path) -> list[str]:
     """Describe the user's allow rules for all folders that are not in force here yet."""
-    answer: Row = link.get("rules", workspace=str(folder))
+    answer = link.get("rules", workspace=str(folder))
     waiting = [
         view
         for view in answer["rules"]
@@ -193,7 +193,7 @@ def _describe_user_rules(link: Link, folder: Path) -> list[str]:
     return ["Your rules for all folders would also apply in it:", *lines] if lines else []
 
 
-def _show_result(folder: Row, for_programs: bool) -> None:
+def _show_result(folder: FolderView, for_programs: bool) -> None:
     if for_programs:
         print_json(folder)
         return

@@ -4,7 +4,9 @@ The daemon decides which files can be restored without losing later changes. The
 if the files have changed since, the daemon refuses it.
 """
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +16,11 @@ from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 from handrail.cli.interactive.keyboard import confirm
 from handrail.cli.render.approval_card import diff_lines
-from handrail.cli.render.formats import Row, find_by_prefix, format_count
+from handrail.cli.render.formats import find_by_prefix, format_count
 from handrail.cli.render.output import Piece, print_json, say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import UndoFile, UndoView
 
 ID_LENGTH = 11
 """Length of a full id; anything shorter is a prefix."""
@@ -53,7 +58,7 @@ def undo(
 ) -> None:
     """Restore the files changed by a call, operation or thread. The id of an earlier undo reverts that undo."""
     with reach("person") as link:
-        plan: Row = link.get("undo", _complete_id(link, what))
+        plan = link.get("undo", _complete_id(link, what))
         if dry_run or not as_json_:
             _show_plan(plan, as_json_)
         if dry_run:
@@ -62,7 +67,7 @@ def undo(
     _show_result(done, as_json_)
 
 
-def _run_undo(link: Link, plan: Row, *, asks: bool) -> Row:
+def _run_undo(link: Link, plan: UndoView, *, asks: bool) -> UndoView:
     acting = [file for file in plan["files"] if file["does"] in _ACTS]
     if not plan["files"]:
         raise Failure("Nothing was undone: no file was changed by it through Handrail's own tools.")
@@ -71,7 +76,7 @@ def _run_undo(link: Link, plan: Row, *, asks: bool) -> Row:
     return link.post("undo", plan["what"], body={"digest": plan["digest"]})
 
 
-def _show_plan(plan: Row, for_programs: bool) -> None:
+def _show_plan(plan: UndoView, for_programs: bool) -> None:
     if for_programs:
         print_json(plan)
         return
@@ -84,7 +89,7 @@ def _show_plan(plan: Row, for_programs: bool) -> None:
     _show_not_covered(plan)
 
 
-def _show_not_covered(plan: Row) -> None:
+def _show_not_covered(plan: UndoView) -> None:
     if plan["not_covered"]:
         say("")
         say(("Not covered:", "yellow"))
@@ -92,7 +97,7 @@ def _show_not_covered(plan: Row) -> None:
             say(escape_line_breaks(f"  {line}"))
 
 
-def _show_result(result: Row, for_programs: bool) -> None:
+def _show_result(result: UndoView, for_programs: bool) -> None:
     """Print the result for each file. Raises Failure if a file was left alone."""
     refused = [file for file in result["files"] if file["does"] == "refuse"]
     if for_programs:
@@ -110,7 +115,7 @@ def _show_result(result: Row, for_programs: bool) -> None:
         )
 
 
-def _file_line(file: Row, tense: int) -> list[Piece]:
+def _file_line(file: UndoFile, tense: int) -> list[Piece]:
     *words, style = _DOES.get(file["does"], (file["does"], file["does"], ""))
     counted = f"  +{file['added']} \N{MINUS SIGN}{file['removed']}" if file["diff"] else ""
     return [(words[tense], style), escape_line_breaks(f"  {file['path']}{counted}  {file['says']}")]

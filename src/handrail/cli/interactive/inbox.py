@@ -1,12 +1,19 @@
 """`handrail approvals -f`: put each open approval to the person in turn, or print changes for programs."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from handrail.cli.client import Live, follow_status
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.interactive.keyboard import ApprovalKeys, Inbox, Keyboard
 from handrail.cli.interactive.question import Question
-from handrail.cli.render.formats import Row, format_caller, format_risk, format_state
+from handrail.cli.render.formats import format_caller, format_risk, format_state
 from handrail.cli.render.output import note, say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import ApprovalView
 
 
 def ask_for_each() -> None:
@@ -20,7 +27,7 @@ def ask_for_each() -> None:
                 if approval_id is None:
                     inbox.apply(live.wait())
                 else:
-                    approval: Row = live.link.get("approvals", approval_id)
+                    approval = live.link.get("approvals", approval_id)
                     Question(ApprovalKeys(live, keyboard, inbox, approval), approval).ask()
             except Failure as problem:
                 if problem.code is not Code.NO_DAEMON:
@@ -33,6 +40,6 @@ def print_changes(for_programs: bool) -> None:
     follow_status("approval", _print, for_programs)
 
 
-def _print(row: Row) -> None:
+def _print(row: ApprovalView) -> None:
     title = exact_line(f"  {format_caller(row)}  {row['title']}")
     say(format_state(row["status"]), f"  {row['id']}  ", format_risk(row["risk"]), title)

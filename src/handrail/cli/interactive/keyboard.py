@@ -4,6 +4,8 @@ A key counts only if it was pressed after the question was shown and a short gua
 still open. So keys that were typed for something else answer nothing.
 """
 
+from __future__ import annotations
+
 import os
 import select
 import sys
@@ -13,11 +15,13 @@ import tty
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from handrail.cli.client import Link, Live
-from handrail.cli.render.formats import Row
 from handrail.cli.render.output import say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import ApprovalView, Entry
 
 GUARD_SECONDS = 0.7
 """Seconds in which a new question ignores keys: the person may be typing something else."""
@@ -80,15 +84,15 @@ class Keyboard:
 class Inbox:
     """Ids of open approvals, oldest first, kept up to date from journal events."""
 
-    def __init__(self, waiting: list[str], also: Callable[[list[Row]], None] = lambda _: None) -> None:
+    def __init__(self, waiting: list[str], also: Callable[[list[Entry]], None] = lambda _: None) -> None:
         """`also` is called with the same entries, so that an open question does not hold them back from others."""
         self._waiting = dict.fromkeys(waiting)
         self._also = also
 
-    def apply(self, entries: list[Row]) -> None:
+    def apply(self, entries: list[Entry]) -> None:
         self._also(entries)
         for entry in entries:
-            event: Row = entry["event"]
+            event = entry["event"]
             match event["kind"]:
                 case "ApprovalOpened":
                     self._waiting[event["approval"]] = None
@@ -115,11 +119,11 @@ T = TypeVar("T")
 class ApprovalKeys:
     """Reads the keys that answer one approval, and watches whether it is still open."""
 
-    def __init__(self, live: Live, keyboard: Keyboard, inbox: Inbox, approval: Row) -> None:
+    def __init__(self, live: Live, keyboard: Keyboard, inbox: Inbox, approval: ApprovalView) -> None:
         self._live = live
         self.keyboard = keyboard
         self._inbox = inbox
-        self._id: str = approval["id"]
+        self._id = approval["id"]
         self._open = approval["status"] == "open"
 
     @property

@@ -4,6 +4,8 @@ An answer may need a reason, a pattern for each rule, an edit in the person's ed
 `keyboard` decides which key presses count.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -14,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from handrail.cli.client import Link
 from handrail.cli.commands.approvals import (
@@ -34,8 +36,11 @@ from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.interactive.keyboard import ApprovalKeys
 from handrail.cli.render.approval_card import show_approval, show_edit
-from handrail.cli.render.formats import Row, format_state
+from handrail.cli.render.formats import format_state
 from handrail.cli.render.output import say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import ApprovalView, EditBody, RuleBody, Suggestion
 
 Choice = Literal["allow", "session", "rule", "edit", "original", "deny", "reason", "next"]
 
@@ -72,7 +77,7 @@ def key_line(risk: str, *, ruled: bool, edited: bool, editable: bool = True) -> 
 class Question:
     """An approval put to the person."""
 
-    def __init__(self, keys: ApprovalKeys, approval: Row) -> None:
+    def __init__(self, keys: ApprovalKeys, approval: ApprovalView) -> None:
         self._keys = keys
         self._approval = approval
         self._edit: Edit | None = None
@@ -176,7 +181,7 @@ class Question:
             return
         self._edit = preview_edit(self._keys.link, self._approval, changes)
         say("")
-        show_edit(self._approval, self._edit.view)
+        show_edit(self._approval, self._edit.view, self._edit.input)
 
     def _back_to_original(self) -> None:
         self._edit = None
@@ -184,7 +189,7 @@ class Question:
         show_approval(self._approval)
 
 
-def ask_for_rules(keys: ApprovalKeys, approval: Row) -> tuple[Row, ...]:
+def ask_for_rules(keys: ApprovalKeys, approval: ApprovalView) -> tuple[RuleBody, ...]:
     """Ask for the pattern of each suggested rule, and preview the rules. Raises Failure if one is invalid."""
     answers = [_ask_for_rule(keys, approval, each) for each in offered_suggestions(approval)]
     rules = tuple(rule for rule in answers if rule is not None)
@@ -193,17 +198,17 @@ def ask_for_rules(keys: ApprovalKeys, approval: Row) -> tuple[Row, ...]:
     return rules
 
 
-def _ask_for_rule(keys: ApprovalKeys, approval: Row, suggestion: Row) -> Row | None:
-    rule: Row = suggestion["rule"]
-    pattern = exact_line(rule["command"] or rule["path"] or rule["host"] or "")
+def _ask_for_rule(keys: ApprovalKeys, approval: ApprovalView, suggestion: Suggestion) -> RuleBody | None:
+    rule = suggestion["rule"]
+    pattern = exact_line(rule.get("command") or rule.get("path") or rule.get("host") or "")
     line = keys.line(f"Pattern of the rule, for this project. Enter: {pattern}   - : skip this rule")
     if line == "-":
         return None
     return rule_in_scope(replace_pattern(rule, line) if line else rule, approval, "project", None)
 
 
-def _show_proposed(keys: ApprovalKeys, approval: Row, rule: Row) -> None:
-    proposed: Row = keys.link.post("rules", "propose", body={"rule": rule, "approval": approval["id"]})
+def _show_proposed(keys: ApprovalKeys, approval: ApprovalView, rule: RuleBody) -> None:
+    proposed = keys.link.post("rules", "propose", body={"rule": rule, "approval": approval["id"]})
     if proposed["problem"]:
         raise Failure(exact_line(proposed["problem"]))
     say(("Would allow ", "green"), exact_line(proposed["words"]), f". {describe_impact(proposed)}".rstrip())
@@ -223,7 +228,9 @@ class Draft:
     suffix: str
 
 
-def edit_input(link: Link, approval: Row, editor: Editor, earlier: Row | None = None) -> Row | None:
+def edit_input(
+    link: Link, approval: ApprovalView, editor: Editor, earlier: EditBody | None = None
+) -> EditBody | None:
     """Let the person edit the input; return the changes for an answer, or None if nothing was changed.
 
     `earlier` holds the changes of a previous edit, to continue from. Raises Failure.
@@ -287,20 +294,23 @@ def _read(file: Path) -> str:
         raise Failure(f"What the editor left cannot be read: {error}. Nothing was changed.") from None
 
 
-def _build_draft(link: Link, approval: Row, earlier: Row) -> Draft:
+def _build_draft(link: Link, approval: ApprovalView, earlier: EditBody) -> Draft:
     if "content" in earlier or ("input" not in earlier and approval["reviewable"]):
-        proposal: Row = link.get("approvals", approval["id"], "proposal")
-        text: str | None = earlier.get("content", proposal["after"])
+        proposal = link.get("approvals", approval["id"], "proposal")
+        text = earlier.get("content", proposal["after"])
         if text is not None:
             suffix = re.search(r"\.[A-Za-z0-9]{1,12}$", proposal["path"])
             return Draft(kind="content", text=text, suffix=suffix[0] if suffix else ".txt")
-    values: Row = earlier.get("input", approval["input"])
+    edited = earlier.get("input")
+    values = approval["input"] if edited is None else edited
     if approval["tool"] == "execute_command" and isinstance(values.get("command"), str):
         return Draft(kind="command", text=values["command"], suffix=".sh")
     return Draft(kind="input", text=json.dumps(values, indent=2, ensure_ascii=False) + "\n", suffix=".json")
 
 
-def _build_changes(approval: Row, kind: Literal["command", "content", "input"], text: str) -> Row:
+def _build_changes(
+    approval: ApprovalView, kind: Literal["command", "content", "input"], text: str
+) -> EditBody:
     match kind:
         case "content":
             return {"content": text}

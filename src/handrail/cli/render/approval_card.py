@@ -3,12 +3,31 @@
 The preview comes from the values that will run, never from the agent's description of them.
 """
 
+from __future__ import annotations
+
 import re
 import shlex
+from typing import TYPE_CHECKING, Any
 
 from handrail.cli.exact import escape_line_breaks, hidden_warning
-from handrail.cli.render.formats import Row, format_caller, format_effect, format_elapsed, format_risk
+from handrail.cli.render.formats import format_caller, format_effect, format_elapsed, format_risk
 from handrail.cli.render.output import Piece, say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import (
+        ApprovalView,
+        Claim,
+        CommandPreview,
+        DiffPreview,
+        EditView,
+        FormPreview,
+        InputPreview,
+        PartView,
+        PathPreview,
+        Verdict,
+    )
+
+    Preview = CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview
 
 _PROSE = frozenset(
     (
@@ -26,7 +45,7 @@ _PROSE = frozenset(
 """Input fields in which agents describe a call. Shown as the agent's words, never as the thing that runs."""
 
 
-def show_approval(approval: Row) -> None:
+def show_approval(approval: ApprovalView) -> None:
     """Print all that a person needs to decide."""
     word, style = format_risk(approval["risk"])
     say(
@@ -43,22 +62,22 @@ def show_approval(approval: Row) -> None:
         say(*line)
     for remark in _caller_remarks(approval):
         say((remark, "dim"))
-    _show_preview(approval)
+    _show_preview(approval, approval["input"])
 
 
-def show_edit(approval: Row, edit: Row) -> None:
-    """Print the daemon's preview of an edit: new risk, decision and claims."""
+def show_edit(approval: ApprovalView, edit: EditView, input: dict[str, Any]) -> None:
+    """Print the daemon's preview of an edit: new risk, decision and claims. `input` is the edited input."""
     word, style = format_risk(edit["risk"])
     say(("As you edited it", "bold"), " · ", (word, style), f" · {approval['id']}")
     for line in _risk_lines(edit):
         say(*line)
     say("New decision: ", format_effect(edit["effect"]), escape_line_breaks(f". {edit['why']}"))
-    _show_preview({**approval, **edit})
+    _show_preview(edit, input)
     say("The agent will be told: ", indent(edit["tells"]).lstrip())
 
 
-def _show_preview(approval: Row) -> None:
-    lines = preview_lines(approval)
+def _show_preview(approval: ApprovalView | EditView, input: dict[str, Any]) -> None:
+    lines = preview_lines(approval["preview"], input)
     for line in (*lines, *part_lines(approval)):
         say(*line)
     hidden = hidden_warning("".join(text for line in lines for text in map(_text, line)))
@@ -66,10 +85,10 @@ def _show_preview(approval: Row) -> None:
         say((f"⚠ {hidden}", "bold red"))
 
 
-def _about_lines(approval: Row) -> list[list[Piece]]:
+def _about_lines(approval: ApprovalView) -> list[list[Piece]]:
     """The purpose of the tool, the usual duration, and the agent's own description."""
     purpose = escape_line_breaks(re.split(r"(?<=\.)\s", approval["description"], maxsplit=1)[0])
-    usual: Row | None = approval["usual"]
+    usual = approval["usual"]
     took = f"usually {format_elapsed(usual['median_ms'])}" if usual else ""
     about = " · ".join(filter(None, [purpose, took]))
     says = [escape_line_breaks(value) for name, value in approval["input"].items() if _is_prose(name, value)]
@@ -83,14 +102,14 @@ def _is_prose(name: str, value: object) -> bool:
     return name.lower() in _PROSE and isinstance(value, str) and bool(value.strip())
 
 
-def _risk_lines(approval: Row) -> list[list[Piece]]:
+def _risk_lines(approval: ApprovalView | EditView) -> list[list[Piece]]:
     word, style = format_risk(approval["risk"])
     reasons = escape_line_breaks(" · ".join(approval["reasons"]))
     return [[(f"Why {word.lower()}: ", style), reasons]] if reasons else []
 
 
-def _caller_remarks(approval: Row) -> list[str]:
-    folder: str | None = approval["caller"]["workspace"]
+def _caller_remarks(approval: ApprovalView) -> list[str]:
+    folder = approval["caller"]["workspace"]
     untrusted = folder is not None and not approval["trusted"]
     trust = f"Not trusted: `handrail trust {shlex.quote(folder or '')}` trusts this folder."
     gone = "The client is gone. The result is kept until it asks for it."
@@ -114,12 +133,12 @@ _VERBS = {
 _PLACED = {"read", "write", "delete", "run"}
 
 
-def part_lines(approval: Row) -> list[list[Piece]]:
+def part_lines(approval: ApprovalView | EditView) -> list[list[Piece]]:
     """A line for each claim of an approval or an edit; empty for a single plain claim, which the preview shows."""
-    claims: list[Row] = approval["claims"]
+    claims = approval["claims"]
     if len(claims) < 2 and not any(claim["opaque"] or claim["protected"] for claim in claims):
         return []
-    verdicts: dict[int, Row] = {verdict["claim"]: verdict for verdict in approval["verdicts"]}
+    verdicts = {verdict["claim"]: verdict for verdict in approval["verdicts"]}
     every_run = all(claim["action"] == "run" for claim in claims)
     return [
         _part_line(place, claim, verdicts.get(place), every_run, approval["why"])
@@ -127,7 +146,7 @@ def part_lines(approval: Row) -> list[list[Piece]]:
     ]
 
 
-def part_remarks(part: Row) -> list[str]:
+def part_remarks(part: Claim | PartView) -> list[str]:
     """Remarks on a claim: protected, outside the workspace, not fully understood."""
     outside = part["action"] in _PLACED and not part["inside"]
     return [
@@ -142,7 +161,7 @@ def action_verb(action: str) -> str:
 
 
 def _part_line(
-    place: int, claim: Row, verdict: Row | None, every_run: bool, approval_why: str
+    place: int, claim: Claim, verdict: Verdict | None, every_run: bool, approval_why: str
 ) -> list[Piece]:
     does = "" if every_run else f"{action_verb(claim['action'])} "
     subject: list[Piece] = [f"  {place + 1}  {does}", (escape_line_breaks(claim["resource"]), "bold")]
@@ -150,7 +169,7 @@ def _part_line(
     return [*subject, *_decision_pieces(claim, verdict, approval_why), *notes]
 
 
-def _decision_pieces(claim: Row, verdict: Row | None, approval_why: str) -> list[Piece]:
+def _decision_pieces(claim: Claim, verdict: Verdict | None, approval_why: str) -> list[Piece]:
     """The rule that decided a claim; or why it needs approval, unless that is already shown."""
     if verdict is None:
         return []
@@ -162,10 +181,21 @@ def _decision_pieces(claim: Row, verdict: Row | None, approval_why: str) -> list
     return [(f"  {word}", style), "" if is_shown else f": {escape_line_breaks(why)}"]
 
 
-def preview_lines(approval: Row) -> list[list[Piece]]:
+def preview_lines(preview: Preview | None, input: dict[str, Any]) -> list[list[Piece]]:
     """The preview as lines; the plain input for tools without a preview."""
-    preview: Row = approval["preview"] or {"kind": "input"}
-    return _PREVIEWS[preview["kind"]](approval, preview)
+    if preview is None:
+        return _input(input)
+    match preview["kind"]:
+        case "command":
+            return _command(preview)
+        case "diff":
+            return _diff(preview)
+        case "path":
+            return _path(preview)
+        case "input":
+            return _typed(preview)
+        case "form":
+            return _form(preview, input)
 
 
 def indent(text: str) -> str:
@@ -181,7 +211,7 @@ def diff_lines(diff: str) -> list[list[Piece]]:
     return [[style_diff_line(line)] for line in diff.removesuffix("\n").split("\n")]
 
 
-def _command(_approval: Row, preview: Row) -> list[list[Piece]]:
+def _command(preview: CommandPreview) -> list[list[Piece]]:
     names = preview["environment"]
     added: list[list[Piece]] = [[f"  with {escape_line_breaks(', '.join(names))} set"]] if names else []
     return [
@@ -191,29 +221,27 @@ def _command(_approval: Row, preview: Row) -> list[list[Piece]]:
     ]
 
 
-def _diff(_approval: Row, preview: Row) -> list[list[Piece]]:
+def _diff(preview: DiffPreview) -> list[list[Piece]]:
     does = "deletes" if preview["deletes"] else "creates" if preview["creates"] else "changes"
     head = f"{does} {escape_line_breaks(preview['path'])}  +{preview['added']} \N{MINUS SIGN}{preview['removed']}"
     notes: list[list[Piece]] = [[(f"  {escape_line_breaks(note)}", "yellow")] for note in preview["notes"]]
     return [[(head, "bold")], *diff_lines(preview["diff"]), *notes]
 
 
-def _path(_approval: Row, preview: Row) -> list[list[Piece]]:
+def _path(preview: PathPreview) -> list[list[Piece]]:
     return [[("  " + escape_line_breaks(preview["path"]), "bold")]]
 
 
-def _input(approval: Row, preview: Row) -> list[list[Piece]]:
-    if "text" in preview:
-        return _typed(preview)
+def _input(input: dict[str, Any]) -> list[list[Piece]]:
     return [
         [f"  {escape_line_breaks(name)}: ", (escape_line_breaks(str(value)), "bold")]
-        for name, value in approval["input"].items()
+        for name, value in input.items()
     ]
 
 
-def _typed(preview: Row) -> list[list[Piece]]:
+def _typed(preview: InputPreview) -> list[list[Piece]]:
     """Text typed into a terminal. Keys are also listed by name: their escape sequences are hard to read."""
-    text: str = preview["text"]
+    text = preview["text"]
     line = text.removesuffix("\r")
     enter = " ⏎" if line != text else ""
     keys: list[list[Piece]] = [[f"  keys {' '.join(preview['keys'])}"]] if preview["keys"] else []
@@ -229,11 +257,11 @@ def _typed(preview: Row) -> list[list[Piece]]:
     ]
 
 
-def _form(approval: Row, preview: Row) -> list[list[Piece]]:
+def _form(preview: FormPreview, input: dict[str, Any]) -> list[list[Piece]]:
     """A form, field by field, with the values filled in so far."""
-    fields: Row = preview["schema"].get("properties") or {}
+    fields: dict[str, dict[str, Any]] = preview["schema"].get("properties") or {}
     needed: list[str] = preview["schema"].get("required") or []
-    values: Row = approval["input"].get("values") or {}
+    values: dict[str, Any] = input.get("values") or {}
     lines: list[list[Piece]] = [[("\n" + indent(preview["message"]) + "\n", "bold")]]
     for name, field in fields.items():
         about = f"  {escape_line_breaks(str(field.get('title') or name))} ({_field_type(field)}{', needed' if name in needed else ''}): "
@@ -246,9 +274,6 @@ def _form(approval: Row, preview: Row) -> list[list[Piece]]:
     return [*lines, [("To fill it in, edit `values` of the input.", "dim")]]
 
 
-def _field_type(field: Row) -> str:
+def _field_type(field: dict[str, Any]) -> str:
     allowed: list[object] = field.get("enum") or []
     return " | ".join(map(str, allowed)) or str(field.get("type") or "text")
-
-
-_PREVIEWS = {"command": _command, "diff": _diff, "path": _path, "input": _input, "form": _form}

@@ -3,14 +3,19 @@
 All text is escaped, so an agent cannot control the terminal.
 """
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from handrail.cli.exact import escape_line_breaks, exact_line, exact_text
-from handrail.cli.render.formats import Row, format_clock
+from handrail.cli.render.formats import format_clock
 from handrail.cli.render.output import Piece, note, say, width, write_text
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import ActivityEnded, ActivityStarted, CallData, Entry, ErrorData, Growth, PlanData
 
 _MARKS = {
     "pending": ("○", "dim"),
@@ -29,9 +34,9 @@ class AnswerPrinter:
         self._thoughts = thoughts
         self._open: tuple[str, int] | None = None
         """The part whose last line has no newline yet."""
-        self._seen: dict[tuple[str, int], Any] = {}
+        self._seen: dict[tuple[str, int], object] = {}
 
-    def show(self, growth: Row) -> None:
+    def show(self, growth: Growth) -> None:
         """Print a part that is new, has grown or has changed."""
         part = (growth["message"], growth["n"])
         match growth["kind"]:
@@ -41,9 +46,9 @@ class AnswerPrinter:
                 if self._thoughts:
                     self._grow(part, growth, "dim")
             case "call":
-                self._call(part, growth["data"])
+                self._call(part, cast("CallData | None", growth["data"]))
             case "plan":
-                self._change(part, _plan_lines(growth["data"]))
+                self._change(part, _plan_lines(cast("PlanData | None", growth["data"])))
             case "error":
                 self._change(part, _error_lines(growth))
             case "note":
@@ -66,7 +71,7 @@ class AnswerPrinter:
             self._open = None
             say("")
 
-    def _grow(self, part: tuple[str, int], growth: Row, style: str) -> None:
+    def _grow(self, part: tuple[str, int], growth: Growth, style: str) -> None:
         if self._open != part:
             self.end_line()
         self._open = part
@@ -90,7 +95,7 @@ class AnswerPrinter:
         for line in lines:
             say(line)
 
-    def _call(self, part: tuple[str, int], data: Row | None) -> None:
+    def _call(self, part: tuple[str, int], data: CallData | None) -> None:
         """Print a call when its status or title changes. A call id that arrives later is no reason to print it again."""
         if data is None or data["status"] == "pending":
             return
@@ -100,19 +105,19 @@ class AnswerPrinter:
         self._change(part, [(line + ours, style)], looks=line)
 
 
-def _plan_lines(data: Row | None) -> list[Piece]:
-    entries: list[Row] = data["entries"] if data else []
+def _plan_lines(data: PlanData | None) -> list[Piece]:
+    entries = data["entries"] if data else []
     return [(f"{_DONE.get(each['status'], '○')} {exact_line(each['content'])}", "cyan") for each in entries]
 
 
-def _error_lines(growth: Row) -> list[Piece]:
-    data: Row = growth["data"] or {}
+def _error_lines(growth: Growth) -> list[Piece]:
+    data = cast("ErrorData", growth["data"] or {})
     log = [(f"    {exact_line(line)}", "dim") for line in data.get("said", [])]
     logins = [f"    Log in: {exact_line(each['command'] or each['name'])}" for each in data.get("logins", [])]
     return [(f"✗ {exact_text(growth['text'])}", "red"), *log, *logins]
 
 
-def _attachment_name(data: Row | None) -> str:
+def _attachment_name(data: Mapping[str, object] | None) -> str:
     values = data or {}
     return str(values.get("name") or values.get("mime") or "")
 
@@ -192,15 +197,18 @@ class Activities:
         self._open: dict[str, _Activity] = {}
         self._ended: set[str] = set()
 
-    def apply(self, entries: Sequence[Row], now: float) -> list[Row]:
+    def apply(self, entries: Sequence[Entry], now: float) -> list[ActivityStarted | ActivityEnded]:
         """Take in journal entries; return the activity events of this thread."""
-        activities: list[Row] = []
+        activities: list[ActivityStarted | ActivityEnded] = []
         for event in (entry["event"] for entry in entries):
-            if event["kind"] == "OperationEnded":
-                self._end(event["operation"])
-            elif event["kind"] in ("ActivityStarted", "ActivityEnded") and event["thread"] == self._thread:
-                self._update(event, now)
-                activities.append(event)
+            match event["kind"]:
+                case "OperationEnded":
+                    self._end(event["operation"])
+                case "ActivityStarted" | "ActivityEnded" if event["thread"] == self._thread:
+                    self._update(event, now)
+                    activities.append(event)
+                case _:
+                    pass
         return activities
 
     def is_over(self, operation: str) -> bool:
@@ -215,7 +223,7 @@ class Activities:
         since = min(leaf.since for leaf in leaves)
         return " · ".join([*self._path_to(leaves), *map(str, leaves), format_clock(now - since)])
 
-    def _update(self, event: Row, now: float) -> None:
+    def _update(self, event: ActivityStarted | ActivityEnded, now: float) -> None:
         if event["kind"] == "ActivityEnded":
             self._open.pop(event["activity"], None)
             return

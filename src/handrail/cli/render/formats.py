@@ -3,20 +3,22 @@
 States use the page's glyphs and colours. A state always has a glyph or a word, never a colour alone.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 
-Row = dict[str, Any]
-"""A JSON object from the daemon; /api/openapi.json has its schema."""
+if TYPE_CHECKING:
+    from handrail.cli.wire import ApprovalView, CallView
 
 _STATES = {
     "waiting": ("● needs you", "yellow"),
@@ -76,12 +78,10 @@ def format_ago(then: int | None, now: int) -> str:
     return "just now"
 
 
-def format_caller(row: Row) -> str:
+def format_caller(row: ApprovalView | CallView) -> str:
     """Client and folder: `claude ▸ api-server`."""
-    who, folder = (
-        escape_line_breaks(row["caller"]["client"]),
-        escape_line_breaks(row["caller"]["workspace"] or ""),
-    )
+    caller = row["caller"]
+    who, folder = escape_line_breaks(caller["client"]), escape_line_breaks(caller["workspace"] or "")
     return f"{who} ▸ {folder.rstrip('/').rpartition('/')[2]}" if folder else who
 
 
