@@ -1,6 +1,8 @@
 """A disk that refuses for a while takes nothing of what was said, and what was said takes no fact with it."""
 
+import os
 import sqlite3
+import time
 from contextlib import closing
 
 import anyio
@@ -144,6 +146,38 @@ async def test_a_disk_that_hangs_holds_what_is_said_in_memory_once(
             assert len(await talk.threads.messages(thread)) == 2
             other.execute("ROLLBACK")
         await on_disk(talk, thread, "x" * 300_000, "still here")
+
+
+async def test_a_message_that_has_ended_on_disk_is_there_with_its_whole_text(kept: Kept) -> None:
+    """The writer may take the end of a message with an earlier order, before the loop flushes the next one."""
+    async with talking(kept) as talk:
+        thread = talk.open()
+        answer = talk.threads.open_message(thread, "assistant")
+        text = answer.add("text", "one ")
+        await talk.threads.written()
+        text.grow("two")
+        await talk.threads.written()
+        with closing(sqlite3.connect(kept.path, isolation_level=None)) as other:
+            other.execute(
+                "BEGIN IMMEDIATE"
+            )  # the writer waits with the first order, so the second stays queued
+            for why in ("first", "second"):
+                talk.journal.append(said(why))
+                talk.journal.outbox.order()
+            answer.end("end_turn")
+            other.execute("ROLLBACK")
+            facts_on_disk(other, "DaemonStopped", 2)
+            stored = other.execute("SELECT stop, text FROM messages JOIN parts ON message = id").fetchall()
+            assert stored == [("end_turn", "one two")]
+        await on_disk(talk, thread, "one two")
+
+
+def facts_on_disk(connection: sqlite3.Connection, kind: str, count: int) -> None:
+    """Wait for events on disk without letting the event loop run."""
+    until = time.monotonic() + 20
+    while connection.execute("SELECT count(*) FROM events WHERE kind = ?", (kind,)).fetchone() != (count,):
+        assert time.monotonic() < until
+        os.sched_yield()
 
 
 async def test_streaming_costs_a_commit_each_tenth_of_a_second_and_none_when_nothing_is_said(

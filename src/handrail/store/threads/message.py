@@ -148,6 +148,7 @@ class Message:
             self.stop = stop
             self.said_at = said_at
             self.ended_at = now() if said_at is None else said_at
+            self.touch()  # the whole text is written before the event: readers of the event read that text
             self._ended(self)
             self.changed()
 
