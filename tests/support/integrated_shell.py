@@ -13,7 +13,7 @@ from tests.support.keeper_terminals import BOUND, running_keeper, shell_home
 import handrail.terminal
 from handrail.terminal.open_shell import integrate
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.shell_marks import Command, Marks, output_of
+from handrail.terminal.shell_marks import Command, Marks, MarksReader, output_of
 from handrail.terminal.terminal import Terminal
 
 SCRIPTS = Path(handrail.terminal.__file__).parent / "shell_scripts"
@@ -24,7 +24,11 @@ NONCE = "5eed5eed0123abcd"
 class Shell:
     terminal: Terminal
     home: Path
-    marks: Marks = field(default_factory=lambda: Marks(NONCE))
+    reader: MarksReader = field(default_factory=lambda: MarksReader(NONCE))
+
+    @property
+    def marks(self) -> Marks:
+        return self.reader.marks
 
     @property
     def tail(self) -> Tail:
@@ -76,7 +80,7 @@ class Shell:
     async def more(self) -> None:
         """Read what has come, or let some come."""
         end = self.tail.end
-        self.marks.catch_up(self.tail)
+        self.reader.catch_up(self.tail)
         if end == self.tail.end and self.marks.read_to == end:
             await anyio.sleep(0.002)
 

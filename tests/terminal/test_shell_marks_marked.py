@@ -7,7 +7,7 @@ import pytest
 
 from handrail.terminal import shell_marks
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.shell_marks import Marked
+from handrail.terminal.shell_marks import Marked, Marks
 
 
 def printed(folder: Path, data: bytes) -> Tail:
@@ -16,18 +16,29 @@ def printed(folder: Path, data: bytes) -> Tail:
     return Tail(folder)
 
 
-async def test_the_same_marks_are_given_to_all_and_are_up_to_date(tmp_path: Path) -> None:
-    tail = printed(tmp_path / "t1", b"hello")
+async def test_the_marks_are_up_to_date_and_do_not_change_under_their_reader(tmp_path: Path) -> None:
+    tail = printed(tmp_path / "t1", prompt() + b"echo fresh\r\n")
     marked = Marked()
     first = await marked.of("t1", "nonce", tail)
-    assert first is not None
-    assert first.read_to == 5
+    assert first == Marks(at_prompt=True, prompt_at=0, read_to=tail.end)
+    began = tail.end
     with (tmp_path / "t1" / f"{0:020d}.seg").open("ab") as file:
-        file.write(b" again")
+        file.write(b"\x1b]133;C;nonce=nonce\x07fresh\r\n\x1b]133;D;0;nonce=nonce\x07" + prompt())
+    later: list[Marks | None] = []
+
+    async def read() -> None:
+        later.append(await marked.of("t1", "nonce", tail))
+
     async with anyio.create_task_group() as group:
         for _ in range(10):
-            group.start_soon(marked.of, "t1", "nonce", tail)
-    assert (await marked.of("t1", "nonce", tail), first.read_to) == (first, 11)
+            group.start_soon(read)
+    assert (first.commands, first.prompt_at, first.read_to) == ((), 0, began)
+    (marks,) = {marks for marks in later if marks is not None}
+    assert ([item.exit_code for item in marks.commands], marks.read_to) == ([0], tail.end)
+
+
+def prompt() -> bytes:
+    return b"\x1b]133;A;nonce=nonce\x07$ "
 
 
 async def test_a_shell_without_a_nonce_has_none(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from handrail.terminal.shell_marks import (
     Command,
     Finder,
     Marks,
+    MarksReader,
     output_of,
     strip,
 )
@@ -44,12 +45,16 @@ class Written:
     def __init__(self, directory: Path, cap: int = 1 << 30) -> None:
         self.spool = Spool(str(directory / "t"), cap)
         self.tail = Tail(directory / "t")
-        self.marks = Marks(NONCE)
+        self.reader = MarksReader(NONCE)
+
+    @property
+    def marks(self) -> Marks:
+        return self.reader.marks
 
     def say(self, *pieces: bytes) -> "Written":
         for piece in pieces:
             self.spool.append(memoryview(piece))
-            self.marks.catch_up(self.tail)
+            self.reader.catch_up(self.tail)
         return self
 
     def told(self) -> list[tuple[str | None, int | None, bytes]]:

@@ -1,7 +1,7 @@
 """Shell integration marks: OSC 133 and 633 sequences that delimit prompts, command lines and outputs.
 
-`Finder` parses the marks in a byte stream; only marks with the nonce of our own shell count. `Marks` derives the
-commands of one terminal from them: line, exit code and output range. `Marked` caches `Marks` per terminal.
+`Finder` parses the marks in a byte stream; only marks with the nonce of our own shell count. `MarksReader` derives
+`Marks` from them: the commands of one terminal with line, exit code and output range. `Marked` caches readers by terminal.
 open_shell.py makes a shell write the marks.
 """
 
@@ -155,23 +155,41 @@ class Command:
     duration_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """The commands of one terminal, as far as its output has been read.
+    """The state of one terminal's shell at one offset of its output: a snapshot, the same for every reader."""
 
-    `catch_up` may run in a thread, one at a time. It replaces `commands` atomically and never changes it in place.
+    commands: tuple[Command, ...] = ()
+    """The last `COMMANDS_MAX` commands, oldest first."""
+    at_prompt: bool | None = None
+    """Whether the shell is at its prompt; None before the first mark."""
+    prompt_at: int = 0
+    """Where the last prompt begins."""
+    cwd: str | None = None
+    """The shell's directory, as last reported."""
+    read_to: int = 0
+    """The output offset up to which marks have been read."""
+
+    @property
+    def running(self) -> Command | None:
+        """The command that runs now."""
+        last = self.commands[-1] if self.commands else None
+        return None if self.at_prompt or last is None or last.end is not None else last
+
+
+class MarksReader:
+    """Reads the marks of one terminal.
+
+    `catch_up` may run in a thread, one at a time. It replaces `marks` atomically: a reader in another thread never sees
+    a new prompt without the command before it.
     """
 
-    def __init__(self, nonce: str) -> None:
-        self.commands: tuple[Command, ...] = ()
-        """The last `COMMANDS_MAX` commands, oldest first."""
-        self.at_prompt: bool | None = None
-        """Whether the shell is at its prompt; None before the first mark."""
-        self.prompt_at = 0
-        """Where the last prompt begins."""
-        self.cwd: str | None = None
-        """The shell's directory, as last reported."""
-        self.read_to = 0
-        """The output offset up to which marks have been read."""
+    def __init__(self, nonce: str, read_to: int = 0) -> None:
+        """Marks before the offset `read_to` are ignored."""
+        self.marks = Marks(read_to=read_to)
+        self._at_prompt: bool | None = None
+        self._prompt_at = 0
+        self._cwd: str | None = None
         self._finder = Finder(nonce)
         self._commands: deque[Command] = deque(maxlen=COMMANDS_MAX)
         self._open: str | None = None  # the id of the running command, the last in `_commands`
@@ -180,46 +198,44 @@ class Marks:
         self._title = False  # the shell's title sequence may still follow its mark
         self._gap = False  # output was dropped since the running command began
 
-    @property
-    def running(self) -> Command | None:
-        """The command that runs now."""
-        last = self.commands[-1] if self.commands else None
-        return None if self.at_prompt or last is None or last.end is not None else last
-
     def catch_up(self, tail: Tail, until: float = math.inf) -> None:
         """Read new output up to `until`, or slightly further. Memory use is bounded, however far behind it is."""
-        while self.read_to < until:
-            data, following = tail.read(self.read_to, _PIECE)
+        while (read_to := self.marks.read_to) < until:
+            data, following = tail.read(read_to, _PIECE)
             if not data:
                 return
-            if following - len(data) != self.read_to:
+            if following - len(data) != read_to:
                 self._note_gap()
             marks = list(self._finder.find(data, following - len(data)))
             for mark in marks:
                 self._take(mark, tail)
-            self.read_to = following
-            self._skip_title(tail)
-            if marks:
-                self.commands = tuple(self._commands)
+            moved = self._skip_title(tail)
+            self.marks = Marks(
+                commands=tuple(self._commands) if marks or moved else self.marks.commands,
+                at_prompt=self._at_prompt,
+                prompt_at=self._prompt_at,
+                cwd=self._cwd,
+                read_to=following,
+            )
 
     def _note_gap(self) -> None:
         """Output was dropped before it was read; it may have held marks."""
         self._gap, self._line, self._input = True, None, None
-        self.at_prompt = None if self.at_prompt else self.at_prompt
+        self._at_prompt = None if self._at_prompt else self._at_prompt
 
     def _take(self, mark: Mark, tail: Tail) -> None:
         match mark.kind:
             case "prompt":
                 self._close(mark, tail)
-                self.at_prompt, self.prompt_at, self._input, self._line = True, mark.start, None, None
+                self._at_prompt, self._prompt_at, self._input, self._line = True, mark.start, None, None
             case "input":
                 self._close(mark, tail)
-                self.at_prompt, self._input = True, mark.end
+                self._at_prompt, self._input = True, mark.end
             case "line":
                 self._line = mark.text
             case "cwd":
                 self._close(mark, tail)
-                self.cwd = mark.text
+                self._cwd = mark.text
             case "output":
                 self._begin(mark, tail)
             case "end":
@@ -229,14 +245,14 @@ class Marks:
 
     def _begin(self, mark: Mark, tail: Tail) -> None:
         self._close(mark, tail)
-        began = self.prompt_at if self.at_prompt else mark.start
+        began = self._prompt_at if self._at_prompt else mark.start
         started_at = _time_of(mark, tail)
         line = self._line if self._line is not None else self._read_echo(mark, tail)
         self._commands.append(
-            Command(line=line, begin=began, output=mark.end, cwd=self.cwd, started_at=started_at)
+            Command(line=line, begin=began, output=mark.end, cwd=self._cwd, started_at=started_at)
         )
         self._open, self._line, self._input, self._gap = mark.about.get("id", ""), None, None, False
-        self.at_prompt, self._title = False, mark.about.get("then") == "title"
+        self._at_prompt, self._title = False, mark.about.get("then") == "title"
 
     def _close(self, mark: Mark, tail: Tail) -> None:
         """Close the running command. Only its own end mark carries the exit code."""
@@ -252,16 +268,20 @@ class Marks:
             duration_ms=_duration(command, end, tail) if end else None,
         )
 
-    def _skip_title(self, tail: Tail) -> None:
-        """Move the start of the command's output behind the title that the shell writes after its mark."""
-        if self._title:
-            command = self._commands[-1]
-            data, following = tail.read(command.output, _TITLE)
-            preface = _PREFACE.match(data) if following - len(data) == command.output else None
-            self._title = preface is None and len(data) < _TITLE and self._open is not None
-            if preface:
-                self._commands[-1] = replace(command, output=command.output + preface.end())
-                self.commands = tuple(self._commands)
+    def _skip_title(self, tail: Tail) -> bool:
+        """Move the start of the command's output behind the title that the shell writes after its mark.
+
+        Returns whether it was moved.
+        """
+        if not self._title:
+            return False
+        command = self._commands[-1]
+        data, following = tail.read(command.output, _TITLE)
+        preface = _PREFACE.match(data) if following - len(data) == command.output else None
+        self._title = preface is None and len(data) < _TITLE and self._open is not None
+        if preface:
+            self._commands[-1] = replace(command, output=command.output + preface.end())
+        return preface is not None
 
     def _read_echo(self, mark: Mark, tail: Tail) -> str | None:
         """The echoed command line, used when the shell did not report it and it was typed without editing."""
@@ -323,23 +343,23 @@ TERMINALS_MAX = 200
 
 
 class Marked:
-    """LRU cache of `Marks` by terminal."""
+    """LRU cache of readers by terminal."""
 
     def __init__(self) -> None:
-        self._cache: OrderedDict[str, tuple[Marks, anyio.Lock]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[MarksReader, anyio.Lock]] = OrderedDict()
 
     async def of(self, id: str, nonce: str, tail: Tail) -> Marks | None:
         """The marks of a terminal, read to the end of its output; None when its shell writes none."""
         if not nonce:
             return None
-        marks, lock = self._get_or_create(id, nonce)
+        reader, lock = self._get_or_create(id, nonce)
         async with lock:
-            await anyio.to_thread.run_sync(marks.catch_up, tail)
-        return marks
+            await anyio.to_thread.run_sync(reader.catch_up, tail)
+        return reader.marks
 
-    def _get_or_create(self, id: str, nonce: str) -> tuple[Marks, anyio.Lock]:
+    def _get_or_create(self, id: str, nonce: str) -> tuple[MarksReader, anyio.Lock]:
         if id not in self._cache:
-            self._cache[id] = Marks(nonce), anyio.Lock()
+            self._cache[id] = MarksReader(nonce), anyio.Lock()
         self._cache.move_to_end(id)
         while len(self._cache) > TERMINALS_MAX:
             self._cache.popitem(last=False)

@@ -15,7 +15,7 @@ from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage
 from handrail.store.values import Caller, Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.screen import render
-from handrail.terminal.shell_marks import Marks
+from handrail.terminal.shell_marks import Marks, MarksReader
 from handrail.terminal.terminal import Seen, Terminal, Typist
 from handrail.terminal.thread_pool import AGENTS
 from handrail.terminal.wait.wait import quiet, rests, stirring
@@ -81,10 +81,9 @@ class ShellLine:
     def catch_up(self) -> None:
         """Read the marks up to now, for a salvage before `finish` has seen them."""
         if self.known.nonce and not self.ran:
-            marks = Marks(self.known.nonce)
-            marks.read_to = self.begin
-            marks.catch_up(self.terminal.tail, until=self.begin + 1)
-            self._note(marks)
+            reader = MarksReader(self.known.nonce, read_to=self.begin)
+            reader.catch_up(self.terminal.tail, until=self.begin + 1)
+            self._note(reader.marks)
 
     async def interrupt(self) -> bool:
         """Press Ctrl-C, add it to the receipt, and return whether the line stopped."""
