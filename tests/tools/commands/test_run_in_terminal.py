@@ -53,6 +53,14 @@ async def test_several_lines_are_one_command(home: Path, caller: Caller, shell: 
     assert after["output"] == "next\n"
 
 
+async def test_several_lines_wait_until_a_slow_prompt_takes_them(home: Path, caller: Caller) -> None:
+    async with office(home, caller) as at:
+        terminal = await at.open()
+        await at.run(terminal, "PS1='$(sleep 0.5)$ '")  # between the prompt's mark and the line editor
+        data = await at.run(terminal, "echo one\necho two")
+    assert (data["output"], data["exit_code"]) == ("one\ntwo\n", 0)
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_tab_is_a_tab_and_never_the_completion_key(home: Path, caller: Caller, shell: str) -> None:
     async with terminal_tools(home, caller) as at:
@@ -240,6 +248,17 @@ async def test_an_unfinished_line_is_given_up(home: Path, caller: Caller, line: 
         after = await at.run(terminal, "echo fresh")
     assert "most likely the line is unfinished" in sentence
     assert after["output"] == "fresh\n"
+
+
+async def test_the_prompt_after_an_unfinished_line_is_not_taken_for_that_of_the_next(
+    home: Path, caller: Caller
+) -> None:
+    async with office(home, caller) as at:
+        terminal = await at.open()
+        await at.run(terminal, "PROMPT_COMMAND+=('sleep 0.5')")
+        await at.refusal("execute_command", terminal_id=terminal.id, command="echo 'unclosed")
+        after = await at.run(terminal, "echo fresh")
+    assert (after["output"], after["exit_code"]) == ("fresh\n", 0)
 
 
 async def test_a_line_that_runs_nothing_is_done_at_the_next_prompt(home: Path, caller: Caller) -> None:

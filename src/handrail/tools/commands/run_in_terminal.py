@@ -163,9 +163,8 @@ async def encode_keys(command: str, terminal: Terminal) -> bytes:
     """
     if "\n" not in command and "\t" not in command:
         return f"{command}\r".encode()
-    shown = await AGENTS.run(render, terminal.tail, *terminal.size)
     drops_tabs = terminal.argv[0].endswith("fish") and "\t" in command
-    if shown.bracketed_paste and not drops_tabs:
+    if not drops_tabs and await _takes_paste(terminal):
         return b"\x1b[200~" + command.encode() + b"\x1b[201~\r"
     if "\t" in command or terminal.note.nonce:
         raise Refusal(
@@ -175,8 +174,22 @@ async def encode_keys(command: str, terminal: Terminal) -> bytes:
     return f"{command.rstrip()}\r".replace("\n", "\r").encode()
 
 
-FIRST_PROMPT_SECONDS = 5.0
-"""Bounds the wait for the first prompt of a shell that was just opened."""
+async def _takes_paste(terminal: Terminal) -> bool:
+    """Whether bracketed paste is on. A shell turns it on after its prompt mark: wait until it waits for keys."""
+    with anyio.move_on_after(PROMPT_SECONDS):
+        async with stirring(terminal) as stir:
+            while True:
+                waits = not terminal.note.nonce or terminal.exit is not None or await rests(terminal)
+                # Rendered after the check, so that it shows all that the shell printed before it waited.
+                shown = await AGENTS.run(render, terminal.tail, *terminal.size)
+                if waits or shown.bracketed_paste:
+                    return shown.bracketed_paste
+                await stir.next(LOOK_SECONDS)
+    return False
+
+
+PROMPT_SECONDS = 5.0
+"""Bounds the wait for a prompt that is due: of a shell that was just opened, or that still handles its last input."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -267,13 +280,13 @@ class TypedCommands:
 
     async def _check_idle(self, known: Known, terminal: Terminal) -> None:
         """Raises Refusal while a program runs there."""
-        with anyio.move_on_after(FIRST_PROMPT_SECONDS):
+        with anyio.move_on_after(PROMPT_SECONDS):
             async with stirring(terminal) as stir:
                 while terminal.exit is None:
                     marks = await self._reach.marks(known)
-                    if marks is None or marks.at_prompt is not None:
+                    if marks is None or not await _is_prompt_due(marks, terminal):
                         break
-                    await stir.next(1.0)
+                    await stir.next(LOOK_SECONDS)
         marks = await self._reach.marks(known)
         seen = terminal.seen
         runs = marks.running if marks is not None else None
@@ -302,6 +315,21 @@ class TypedCommands:
             await line.interrupt()
             raise
         return await _result(plan.input, line)
+
+
+async def _is_prompt_due(marks: Marks, terminal: Terminal) -> bool:
+    """Whether the shell is still on its way to the prompt: it starts, draws it, or handles input such as Ctrl-C.
+
+    A line typed before that prompt would take it for the end of its own command.
+    """
+    if not marks.at_prompt:
+        return marks.at_prompt is None
+    if terminal.seen is not None and terminal.seen.busy:  # it may have changed since
+        with suppress(KeeperError):
+            if (await terminal.look()).busy:
+                return True
+    typed_at = terminal.last_input
+    return typed_at is not None and typed_at > marks.prompt_at and not await rests(terminal)
 
 
 async def _out_of_time(params: ExecuteCommandInput, line: ShellLine) -> Refusal:
