@@ -161,6 +161,26 @@ async def test_an_answered_question_is_over_although_the_program_prints_without_
         assert stage.told == ["asked", "went on"]
 
 
+async def test_an_answer_that_comes_during_a_look_does_not_make_another_question(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, answers = Terminal.look, iter(["y\r"])
+
+    async def look_and_answer(terminal: Terminal) -> Seen:
+        seen = await look(terminal)
+        if terminal.asks is not None and (answer := next(answers, "")):
+            await keys(terminal, answer)
+            await says(terminal, b"y\r\n")
+        return seen
+
+    monkeypatch.setattr(Terminal, "look", look_and_answer)
+    async with sharing(home, knows=True) as stage:
+        terminal = await stage.open("bash", "-c", "read -p 'Start? ' x; sleep 1000", note=OWN)
+        await asks(terminal)
+        await until(lambda: terminal.asks is None)
+        assert stage.told == ["asked", "went on"]
+
+
 async def test_a_question_ends_with_its_terminal(home: Path) -> None:
     async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open("cat", note=OWN)

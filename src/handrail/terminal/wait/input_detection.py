@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
@@ -162,6 +163,16 @@ class _Watched:
     """Cache of the last rendered screen, with the output end and size it was rendered for."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """A terminal's activity just before a look: if it is the same after it, the look fits the screen."""
+
+    stirred_at: float
+    end: int
+    quiet: float
+    """Seconds."""
+
+
 class Knowing:
     """Polls all running terminals, in one task."""
 
@@ -211,12 +222,11 @@ class Knowing:
         if quiet < QUIET and now < watched.looked_at + apart:
             watched.due = min(watched.stirred_at + QUIET, watched.looked_at + apart)
             return
-        watched.looked_at = now
-        try:
-            seen = await terminal.look()
-            await self._update(watched, seen, quiet)
-        except KeeperError:
-            pass  # the terminal has ended or the keeper is lost: other callbacks report both
+        watched.looked_at, before = now, _Before(watched.stirred_at, terminal.tail.end, quiet)
+        with suppress(
+            KeeperError
+        ):  # the terminal has ended or the keeper is lost: other callbacks report both
+            await self._update(watched, await terminal.look(), before)
         watched.due = self._next_due(watched)
 
     def _next_due(self, watched: _Watched) -> float:
@@ -232,7 +242,7 @@ class Knowing:
         )
         return now + min(max(quiet, RESTS), interval_max)
 
-    async def _update(self, watched: _Watched, seen: Seen, quiet: float) -> None:
+    async def _update(self, watched: _Watched, seen: Seen, before: _Before) -> None:
         """Record the question, or clear it."""
         terminal, note = watched.terminal, watched.terminal.note
         marks = None
@@ -241,19 +251,19 @@ class Knowing:
         sure = sureness(seen, note.of, marks and marks.at_prompt, terminal.argv)
         if sure is None:
             terminal.ask(None)
-        elif sure == "certain" or quiet >= RESTS:
-            await self._ask(watched, sure, seen)
+        elif sure == "certain" or before.quiet >= RESTS:
+            await self._ask(watched, sure, seen, before)
 
-    async def _ask(self, watched: _Watched, sure: Sure, seen: Seen) -> None:
+    async def _ask(self, watched: _Watched, sure: Sure, seen: Seen, before: _Before) -> None:
         terminal = watched.terminal
-        stirred_at, end = watched.stirred_at, terminal.tail.end
-        shown = await _render(watched, end)
-        if watched.stirred_at != stirred_at or terminal.exit is not None:
-            return  # it has gone on meanwhile, so `seen` is out of date
+        shown = await _render(watched, before.end)
+        is_same = (watched.stirred_at, terminal.tail.end) == (before.stirred_at, before.end)
+        if not is_same or terminal.exit is not None:
+            return  # it has gone on since the look, so `seen` is out of date; its output or input causes another check
         if not seen.canonical and not rests_behind_text(shown):
             terminal.ask(None)
         elif not self._is_same_question(watched, seen.secret):
-            watched.asked_at = end
+            watched.asked_at = before.end
             terminal.ask(Asks(prompt=prompt(shown), sure=sure, secret=seen.secret, since=time.time()))
 
     def _is_same_question(self, watched: _Watched, secret: bool) -> bool:
