@@ -156,6 +156,19 @@ async def test_a_newcomer_talks_with_the_demo_agent(
             assert "Paragraph 2" in saved.read_text()
 
 
+async def test_a_search_that_failed_is_repeated_while_its_words_stand(
+    shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    talk = await begun(shared_person, workspace)
+    await talk.act({"say": "A kittiwake."})
+    await go(tab)
+    await tab.page.route("**/api/search?*", lambda route: route.abort())
+    await tab.page.locator("#filter").fill("kittiwake")
+    await tab.sees(tab.page.get_by_role("region", name="Threads"), "The daemon does not answer.")
+    await tab.page.unroute("**/api/search?*")
+    await tab.sees(tab.page.get_by_role("list", name="Found"), "kittiwake")
+
+
 async def test_words_come_as_they_are_said_and_markup_stays_words(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:

@@ -10,6 +10,8 @@ export class DebouncedQuery<Question, Answer> {
   problem = $state("");
   /** The answer belongs to the newest query. */
   fresh = $state(false);
+  /** Failed requests since the last answer. */
+  failures = 0;
   private readonly send: (question: Question) => Promise<Answer>;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private round = 0;
@@ -34,6 +36,7 @@ export class DebouncedQuery<Question, Answer> {
     this.stop();
     this.answer = null;
     this.problem = "";
+    this.failures = 0;
   }
 
   private async now(question: Question, round: number): Promise<void> {
@@ -42,6 +45,7 @@ export class DebouncedQuery<Question, Answer> {
       (error: unknown) => ({ answer: null, problem: error instanceof ApiError ? error.message : "The daemon does not answer." }),
     );
     if (round !== this.round) return;
+    this.failures = came.problem ? this.failures + 1 : 0;
     this.answer = came.answer;
     this.problem = came.problem;
     this.fresh = true;
