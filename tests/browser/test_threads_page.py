@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from tests.support.browser_tab import MS, Tab, another_tab, signed_in
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.person_client import Json, Person, person_of
 from tests.support.scripted_agent import command, script
-from tests.support.thread_client import Conversation, agents_config, open_thread
+from tests.support.thread_client import Conversation, agents_config, open_thread, text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
@@ -159,7 +161,7 @@ async def test_a_newcomer_talks_with_the_demo_agent(
 async def test_a_search_that_failed_is_repeated_while_its_words_stand(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    talk = await begun(shared_person, workspace)
+    talk = await open_thread(shared_person, workspace)
     await talk.act({"say": "A kittiwake."})
     await go(tab)
     await tab.page.route("**/api/search?*", lambda route: route.abort())
@@ -429,13 +431,28 @@ async def test_a_daemon_that_is_killed_while_an_agent_speaks_leaves_an_honest_th
             await opened(tab, talk)
             await say(tab, {"say": "word{n} ", "times": 100_000, "every": 0.02})
             await tab.sees(said(tab), "word20 ")
+            await written(home, "word20 ")  # a kill may cost what was shown in the last moment
             home.kill()
             home.up()
 
             await tab.sees(said(tab), "interrupted")
             await tab.sees(said(tab), "word20 ")
+            last = int(text_of((await talk.look())["said"][-1]).split()[-1].removeprefix("word"))
+            await tab.sees(said(tab), f"word{last}")
+            await expect(said(tab)).not_to_contain_text(f"word{last + 1}")
             await say(tab, {"say": "and on it goes"})
             await tab.sees(said(tab), "and on it goes")
+
+
+async def written(home: Home, words: str) -> None:
+    """Wait until the daemon has written these streamed words to its database."""
+
+    async def look() -> bool:
+        with closing(sqlite3.connect(f"file:{home.places.database}?mode=ro", uri=True)) as database:
+            pieces = database.execute("SELECT text FROM parts UNION ALL SELECT text FROM growths").fetchall()
+        return any(words in text for (text,) in pieces)
+
+    await eventually(look)
 
 
 @pytest.mark.parametrize("width", [1440, 900, 640, 360])
