@@ -20,6 +20,7 @@ async def test_the_marks_are_up_to_date_and_do_not_change_under_their_reader(tmp
     tail = printed(tmp_path / "t1", prompt() + b"echo fresh\r\n")
     marked = Marked()
     first = await marked.of("t1", "nonce", tail)
+    assert first is not None
     assert first == Marks(at_prompt=True, prompt_at=0, read_to=tail.end)
     began = tail.end
     with (tmp_path / "t1" / f"{0:020d}.seg").open("ab") as file:
