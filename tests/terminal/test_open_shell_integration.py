@@ -148,7 +148,7 @@ async def test_an_interrupted_command_ends_with_the_signal(home: Path, shell: st
         await it.prompt()
         await it.type("sh -c 'echo re''ady; exec sleep 1000'\r")
         await it.until(b"ready\r\n")
-        it.marks.catch_up(it.tail)
+        it.reader.catch_up(it.tail)
         assert it.marks.running is not None
         assert it.marks.at_prompt is False
         await it.type("\x03")
@@ -188,7 +188,7 @@ async def test_a_shell_inside_the_shell_writes_no_marks(home: Path, shell: str) 
         begun = it.tail.end
         await it.type("echo in$((40 + 2))side\r" if shell != "fish" else "echo in(math 40 + 2)side\r")
         await it.until(b"in42side", begun)
-        it.marks.catch_up(it.tail)
+        it.reader.catch_up(it.tail)
         assert it.marks.at_prompt is False
         assert [each.line for each in it.marks.commands] == [f"exec {shell}"]
         assert NONCE.encode() not in it.shown[it.marks.commands[0].output :]
