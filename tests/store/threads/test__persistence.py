@@ -148,9 +148,9 @@ async def test_a_disk_that_hangs_holds_what_is_said_in_memory_once(
         await on_disk(talk, thread, "x" * 300_000, "still here")
 
 
-async def test_a_message_that_has_ended_on_disk_is_there_with_its_whole_text(kept: Kept) -> None:
+async def test_a_message_that_has_ended_on_disk_is_there_with_its_whole_text(kept: JournalFiles) -> None:
     """The writer may take the end of a message with an earlier order, before the loop flushes the next one."""
-    async with talking(kept) as talk:
+    async with thread_store(kept) as talk:
         thread = talk.open()
         answer = talk.threads.open_message(thread, "assistant")
         text = answer.add("text", "one ")
@@ -162,7 +162,7 @@ async def test_a_message_that_has_ended_on_disk_is_there_with_its_whole_text(kep
                 "BEGIN IMMEDIATE"
             )  # the writer waits with the first order, so the second stays queued
             for why in ("first", "second"):
-                talk.journal.append(said(why))
+                talk.journal.append(daemon_stopped(why))
                 talk.journal.outbox.order()
             answer.end("end_turn")
             other.execute("ROLLBACK")

@@ -169,12 +169,12 @@ async def test_an_answer_that_comes_during_a_look_does_not_make_another_question
     async def look_and_answer(terminal: Terminal) -> Seen:
         seen = await look(terminal)
         if terminal.asks is not None and (answer := next(answers, "")):
-            await keys(terminal, answer)
-            await says(terminal, b"y\r\n")
+            await type_keys(terminal, answer)
+            await wait_for_output(terminal, b"y\r\n")
         return seen
 
     monkeypatch.setattr(Terminal, "look", look_and_answer)
-    async with sharing(home, knows=True) as stage:
+    async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open("bash", "-c", "read -p 'Start? ' x; sleep 1000", note=OWN)
         await asks(terminal)
         await until(lambda: terminal.asks is None)

@@ -54,7 +54,7 @@ async def test_several_lines_are_one_command(home: Path, caller: Caller, shell: 
 
 
 async def test_several_lines_wait_until_a_slow_prompt_takes_them(home: Path, caller: Caller) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         await at.run(terminal, "PS1='$(sleep 0.5)$ '")  # between the prompt's mark and the line editor
         data = await at.run(terminal, "echo one\necho two")
@@ -253,7 +253,7 @@ async def test_an_unfinished_line_is_given_up(home: Path, caller: Caller, line: 
 async def test_the_prompt_after_an_unfinished_line_is_not_taken_for_that_of_the_next(
     home: Path, caller: Caller
 ) -> None:
-    async with office(home, caller) as at:
+    async with terminal_tools(home, caller) as at:
         terminal = await at.open()
         await at.run(terminal, "PROMPT_COMMAND+=('sleep 0.5')")
         await at.refusal("execute_command", terminal_id=terminal.id, command="echo 'unclosed")
