@@ -14,9 +14,9 @@ from bench.client import Client
 from bench.daemon import Daemon, with_daemon
 from bench.line import Figure, Line, Measurement, Target
 from bench.samples import ROUNDS, median, time_p50
-from handrail.gate.rules.policy import Policy, Standpoint
-from handrail.gate.rules.rules import Rules, Standing
-from handrail.gate.rules.trust import Trusted
+from handrail.gate.rules.policy import FolderSettings, Policy
+from handrail.gate.rules.rules import Rules, UserRules
+from handrail.gate.rules.trust import TrustedFolder
 from handrail.store.journal import open_journal
 from handrail.store.values import Caller, Claim, Effect, Rule
 from handrail.tools.commands.command_claims import command_claims, programs, read_line
@@ -35,7 +35,7 @@ def measure_decision() -> Generator[Figure]:
     with tempfile.TemporaryDirectory(prefix="hb") as folder:
         root = os.path.realpath(folder)
         caller = Caller(door="stdio", client="bench", key="bench", workspace=root)
-        policy = Policy(_build_rules(), Standpoint(trusted=True), root=root, home="/home/bench")
+        policy = Policy(_build_rules(), FolderSettings(trusted=True), root=root, home="/home/bench")
         claims = _read_claims(LINE, Path(folder))
         decision = policy.decide("execute_command", claims, caller)
         assert (decision.effect, len(claims), len(policy.rules)) == ("allow", 5, 200), decision
@@ -66,10 +66,10 @@ def measure_share(daemon: Daemon) -> Generator[Figure]:
 async def _time_judgement(workspace: Path) -> float:
     """The p50, in seconds, of all the work that rules cause in such a call."""
     caller = Caller(door="stdio", client="bench", key="bench", workspace=str(workspace))
-    standing = Standing(rules=(Rule(id="r", effect="allow", command="true"), *_build_rules()[1:]))
+    standing = UserRules(rules=(Rule(id="r", effect="allow", command="true"), *_build_rules()[1:]))
     with tempfile.TemporaryDirectory() as folder:
         async with open_journal(Path(folder, "a.db"), Path(folder, "a.head")) as journal:
-            trusted = [Trusted(folder=str(workspace), config=None)]
+            trusted = [TrustedFolder(folder=str(workspace), config=None)]
             rules = Rules(journal, standing, trusted=trusted)
 
             def judge() -> None:

@@ -83,7 +83,7 @@ PROVIDER_VARIABLES = (
     "HANDRAIL_MODEL",
 )
 """Environment variables that our own agent inherits: API keys, base URLs and the choice of model."""
-KEYS_OF = {
+KEYS_FOR_URL = {
     "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "OPENAI_BASE_URL": ("OPENAI_API_KEY",),
     "GOOGLE_GEMINI_BASE_URL": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
@@ -254,7 +254,7 @@ def read(kind: type[SectionT], path: Path, text: str) -> SectionT:
     return config
 
 
-def at_fault(path: Path, line: int, problem: str) -> BadConfig:
+def config_error(path: Path, line: int, problem: str) -> BadConfig:
     """Build the exception for a problem in one line of a file."""
     return BadConfig(
         f"{path}, line {line}: {problem.rstrip('.')}. "
@@ -314,7 +314,7 @@ def _describe_error(kind: type[BaseModel], path: Path, text: str, error: Validat
             problem = f"`{name}` is missing"
         case _:
             problem = f"`{name}` is {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-    return str(at_fault(path, _find_line(text, location), problem))
+    return str(config_error(path, _find_line(text, location), problem))
 
 
 def _setting_name(location: list[str]) -> str:

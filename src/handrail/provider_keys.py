@@ -20,7 +20,7 @@ class NoKeyring(Exception):
     """There is no keyring, it refuses access, or it does not answer in time; the message gives the reason."""
 
 
-def kept(*names: str) -> dict[str, str]:
+def read_keys(*names: str) -> dict[str, str]:
     """Read the stored values of these names; empty without a keyring. Blocks for at most PATIENCE seconds."""
     import keyring  # noqa: PLC0415 - the import takes a tenth of a second
 
@@ -34,14 +34,14 @@ def kept(*names: str) -> dict[str, str]:
         return {}
 
 
-def keep(name: str, value: str) -> None:
+def store_key(name: str, value: str) -> None:
     """Store a value. Raises NoKeyring."""
     import keyring  # noqa: PLC0415
 
     _run_with_timeout(PROMPTED, lambda: keyring.set_password(SERVICE, name, value))
 
 
-def forget(name: str) -> bool:
+def delete_key(name: str) -> bool:
     """Delete a value; return whether it existed. Raises NoKeyring."""
     import keyring  # noqa: PLC0415
     from keyring.errors import PasswordDeleteError  # noqa: PLC0415

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from handrail import __version__
-from handrail.agents.registry import PASSED, Found, Registry, has_key, known_agents, own_agent
+from handrail.agents.registry import (
+    PASSED,
+    ListedAgent,
+    Registry,
+    build_own_section,
+    has_provider_key,
+    known_agents,
+)
 from handrail.config import OWN_COMMAND, AgentSection
 
 CLAUDE = "@agentclientprotocol/claude-agent-acp"
@@ -44,7 +51,7 @@ def npm_package(modules: Path, name: str, version: str, **programs: str) -> Path
     return modules / name
 
 
-async def listed(around: Mapping[str, str], *named: AgentSection) -> dict[str, Found]:
+async def listed(around: Mapping[str, str], *named: AgentSection) -> dict[str, ListedAgent]:
     return {found.name: found for found in await Registry(named, around, common=()).listing()}
 
 
@@ -174,7 +181,7 @@ async def test_our_own_agent_says_what_it_lacks_and_comes_after_the_configured_o
 
 def test_the_configuration_changes_of_our_own_agent_only_what_it_names(around: dict[str, str]) -> None:
     named = AgentSection.model_validate({"name": "handrail", "title": "Ours", "env": {"OPENAI_API_KEY": "k"}})
-    own = own_agent((named,), {"HANDRAIL_HOME": "/h"})
+    own = build_own_section((named,), {"HANDRAIL_HOME": "/h"})
     spec = Registry((named,), around, common=(), own=own).spec("handrail")
     assert spec is not None
     assert (spec.title, spec.command, spec.one_per_thread) == ("Ours", OWN_COMMAND, True)
@@ -199,4 +206,4 @@ def test_another_program_of_that_name_takes_the_place_of_our_own(around: dict[st
     ],
 )
 def test_a_key_or_the_address_of_a_model_is_what_it_takes(given: dict[str, str], has: bool) -> None:
-    assert has_key(given) is has
+    assert has_provider_key(given) is has

@@ -31,10 +31,10 @@ from handrail.keeper import protocol as keeper
 from handrail.keeper.message_framing import name_of
 from handrail.server.api import approval_models
 from handrail.server.mcp import local_socket, mcp_server
-from handrail.server.mcp.mcp_server import Line, Mcp
+from handrail.server.mcp.mcp_server import ConnectionHooks, McpServers
 from handrail.server.openapi import describe
 from handrail.store import values
-from handrail.store._search_file import TextKind, WordsFile
+from handrail.store._search_file import SearchFile, TextKind
 from handrail.store.calls import Status
 from handrail.store.database import open_writer
 from handrail.store.events import events
@@ -59,7 +59,7 @@ def collect_tools() -> str:
 async def _list_tools() -> Json:
     anything: Any = _Anything()
     anything.toolbox = build_toolbox(anything, anything, anything, [])
-    server = Mcp(anything, 1.0).server(Line(caller=anything))
+    server = McpServers(anything, 1.0).server(ConnectionHooks(caller=anything))
     async with Client(server, mode="legacy") as client:
         listed = await client.list_tools()
         tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
@@ -99,7 +99,7 @@ def collect_sql() -> str:
     with TemporaryDirectory() as folder:
         database, words = Path(folder, "handrail.db"), Path(folder, "words.db")
         open_writer(database).close()
-        WordsFile(words).close()
+        SearchFile(words).close()
         return "\n".join(_schema_of(path) for path in (database, words))
 
 
@@ -236,17 +236,17 @@ def collect_words() -> str:
             "approval answer": words_of(values.AnswerKind),
             "terminal kind": words_of(values.TerminalKind),
             "terminal wait, until": words_of(wait.Until),
-            "terminal wait, ended by": words_of(wait.Why),
+            "terminal wait, ended by": words_of(wait.WaitReason),
             "message role": words_of(values.Role),
             "message part": words_of(values.PartKind),
             "tool call part, status": words_of(parts.CallStatus),
-            "tool call part, kind": words_of(parts.CallSort),
+            "tool call part, kind": words_of(parts.CallKind),
             "operation stop": words_of(values.Stop),
-            "activity kind": words_of(values.ActivitySort),
+            "activity kind": words_of(values.ActivityKind),
             "activity outcome": words_of(values.ActivityEnding),
             "agent handover": words_of(values.Handover),
-            "undo action": words_of(undo.Does),
-            "undo subject": words_of(undo.Of),
+            "undo action": words_of(undo.UndoAction),
+            "undo subject": words_of(undo.UndoSubject),
             "search result kind": words_of(TextKind),
         }
     )

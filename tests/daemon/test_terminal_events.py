@@ -19,14 +19,16 @@ from handrail.store.journal import Journal, open_journal
 from handrail.store.records import Records, open_records
 from handrail.store.values import Owner
 from handrail.terminal.keeper_client import Keeper
-from handrail.terminal.terminal import Note, Terminal, Typist
+from handrail.terminal.terminal import InputSender, Terminal, TerminalNote
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.wait.input_detection import Knowing
+from handrail.terminal.wait.input_detection import InputDetector
 
 pytestmark = pytest.mark.anyio
 
-ANN = Typist(person=True, name="ann")
-NOTE = Note(of="tracked", name="build", owner=Owner(person=False, name="zed", workspace="/w"), nonce="n1")
+ANN = InputSender(person=True, name="ann")
+NOTE = TerminalNote(
+    of="tracked", name="build", owner=Owner(person=False, name="zed", workspace="/w"), nonce="n1"
+)
 GIVES_UP = """
 import signal, time
 def give_up(*_): raise TimeoutError
@@ -81,7 +83,7 @@ async def life(home: Path, *, writes: bool = True, last: bool = False) -> AsyncG
                 await group.start(keeper.run)
                 await watch.catch_up(records, terminals)
             group.start_soon(terminals.run)
-            group.start_soon(Knowing(terminals).run)
+            group.start_soon(InputDetector(terminals).run)
             try:
                 yield Life(journal, records, terminals)
             finally:

@@ -10,7 +10,7 @@ from tests.support.sample_tools import Patient, Planner, Sheet, Write, sha
 
 from handrail.errors import Conflict
 from handrail.gate import person_actions
-from handrail.gate.approval import Answer, Approval, ago
+from handrail.gate.approval import Answer, Approval, format_age
 from handrail.store.events import (
     ApprovalAnswered,
     ApprovalExpired,
@@ -443,7 +443,7 @@ async def test_whoever_comes_late_is_told_who_won_and_how_long_ago(tmp_path: Pat
     ],
 )
 def test_how_long_ago_is_said_in_one_word(ms: int, shown: str) -> None:
-    assert ago(ms) == shown
+    assert format_age(ms) == shown
 
 
 async def test_a_call_that_rules_allow_says_which_and_what_it_puts_in_place_of_what(tmp_path: Path) -> None:

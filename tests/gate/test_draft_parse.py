@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 from tests.support.sample_tools import Echo, ToyInput
 
-from handrail.gate.draft import DEEPEST, LARGEST, MOST_PROBLEMS, Parsed, cut_name, find_excess, parse
+from handrail.gate.draft import DEEPEST, LARGEST, MOST_PROBLEMS, ParsedCall, cut_name, find_excess, parse
 from handrail.store.events import CallOpened, decode, encode
 from handrail.store.values import Caller, Json
 
@@ -21,7 +21,7 @@ objects = st.dictionaries(st.text(max_size=8) | st.sampled_from(["word", "count"
 
 def test_good_input_becomes_what_the_tool_takes() -> None:
     parsed = parse(TOOLBOX, "echo", {"word": "hi", "count": 2})
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedCall)
     assert parsed.input == ToyInput(word="hi", count=2)
 
 
@@ -55,13 +55,13 @@ def test_values_are_not_told_back() -> None:
 @given(objects)
 def test_any_input_is_taken_or_answered_with_a_sentence(input: Json) -> None:
     parsed = parse(TOOLBOX, "echo", input)
-    assert isinstance(parsed, Parsed) or parsed.endswith("corrected.")
+    assert isinstance(parsed, ParsedCall) or parsed.endswith("corrected.")
 
 
 @given(st.text())
 def test_any_name_is_found_or_answered_with_a_sentence(name: str) -> None:
     parsed = parse(TOOLBOX, name, {})
-    assert isinstance(parsed, Parsed) == (name == "echo")
+    assert isinstance(parsed, ParsedCall) == (name == "echo")
 
 
 def nested(levels: int) -> Json:

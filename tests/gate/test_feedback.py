@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.gate.feedback import LONGEST, add_feedback, changed, describe_feedback, join_comments
+from handrail.gate.feedback import LONGEST, add_feedback, describe_edit, describe_feedback, join_comments
 from handrail.store.values import Comment, Json, Result
 
 
@@ -18,7 +18,7 @@ from handrail.store.values import Comment, Json, Result
     ],
 )
 def test_only_what_differs_is_told(asked: Json, ran: Json, told: str) -> None:
-    assert changed(asked, ran) == f"A person changed this call before allowing it: {told}."
+    assert describe_edit(asked, ran) == f"A person changed this call before allowing it: {told}."
 
 
 def test_a_long_value_is_cut_in_the_sentence_and_whole_in_the_data() -> None:
@@ -50,7 +50,7 @@ def test_what_will_be_told_is_said_before() -> None:
     assert describe_feedback({"a": 1}, {"a": 1}, "") == "Nothing: it runs as it was asked."
     assert describe_feedback({"a": 1}, {"a": 1}, "kept 2 of 3 hunks") == "kept 2 of 3 hunks"
     assert describe_feedback({"a": 1}, {"a": 2}, "kept 1").splitlines() == [
-        changed({"a": 1}, {"a": 2}),
+        describe_edit({"a": 1}, {"a": 2}),
         "kept 1",
     ]
 

@@ -1,6 +1,6 @@
 """A call weighs as much as its worst part, and tells the reasons of that weight alone."""
 
-from handrail.gate.risk import weigh
+from handrail.gate.risk import assess_call
 from handrail.store.values import Claim
 
 
@@ -9,16 +9,16 @@ def run(*words: str) -> Claim:
 
 
 def test_every_part_is_judged_by_itself_in_the_order_of_the_claims() -> None:
-    weight = weigh([run("ls"), run("make"), run("rm", "-rf", "build"), run("npm", "publish")])
+    weight = assess_call([run("ls"), run("make"), run("rm", "-rf", "build"), run("npm", "publish")])
     assert [part.level for part in weight.parts] == ["low", "medium", "high", "high"]
     assert [part.reasons for part in weight.parts[2:]] == [("deletes files",), ("publishes",)]
 
 
 def test_at_the_top_stand_the_reasons_of_the_highest_level_alone_and_each_once() -> None:
-    weight = weigh([run("ls"), run("make"), run("rm", "a"), run("npm", "publish"), run("rm", "b")])
+    weight = assess_call([run("ls"), run("make"), run("rm", "a"), run("npm", "publish"), run("rm", "b")])
     assert (weight.level, weight.reasons) == ("high", ("deletes files", "publishes"))
-    assert weigh([run("ls"), run("make")]).reasons == ("runs a command with your rights",)
+    assert assess_call([run("ls"), run("make")]).reasons == ("runs a command with your rights",)
 
 
 def test_what_claims_nothing_weighs_little() -> None:
-    assert (weigh([]).level, weigh([]).reasons, weigh([]).parts) == ("low", (), ())
+    assert (assess_call([]).level, assess_call([]).reasons, assess_call([]).parts) == ("low", (), ())

@@ -12,9 +12,9 @@ from tests.support.policy_values import RUN, caller, claim, decide, policy, rule
 from tests.support.sample_tools import Write
 
 from handrail.gate.risk import assess
-from handrail.gate.rules.matching import Here
+from handrail.gate.rules.matching import FolderState
 from handrail.gate.rules.policy import Policy
-from handrail.gate.rules.rules import Standing, build_standpoint
+from handrail.gate.rules.rules import UserRules, build_folder_settings
 from handrail.gate.rules.suggestions import suggest_pattern
 from handrail.gate.rules.trust import read_project
 from handrail.server.mcp.local_socket import Hello, workspace_of
@@ -273,8 +273,8 @@ def test_a_project_that_refuses_by_default_gains_nothing_by_it(tmp_path: Path) -
     (tmp_path / ".handrail").mkdir()
     (tmp_path / ".handrail" / "config.toml").write_text('default_policy = "deny"\n')
     project = read_project(str(tmp_path), "/home/ann")
-    unknown = Here(root=str(tmp_path), trusted=False, file_trusted=False, now=0)
-    here = build_standpoint(Standing(human_in_the_loop=False), unknown, project)
+    unknown = FolderState(root=str(tmp_path), trusted=False, file_trusted=False, now=0)
+    here = build_folder_settings(UserRules(human_in_the_loop=False), unknown, project)
     held = Policy((), here, root=str(tmp_path), home="/home/ann")
     low = claim("run", "ls", words=("ls",))
     assert held.decide(RUN, [low], caller(workspace=str(tmp_path))).effect == "deny"

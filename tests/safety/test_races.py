@@ -77,7 +77,7 @@ async def race(home: Path, root: Path, pauses: Pauses) -> AsyncGenerator[Race]:
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,
     ):
-        rules = Rules.plain(journal, trusted=[str(root)])
+        rules = Rules.with_default(journal, trusted=[str(root)])
         yield Race(Gate(journal, rules, {tool.name: tool for tool in tools}, group), caller, pauses)
         group.cancel_scope.cancel()
 

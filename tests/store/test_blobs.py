@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.store.blobs import Blobs, NotKept
+from handrail.store.blobs import Blobs, BlobUnavailable
 
 DAY = 86_400.0
 WIDE = 1 << 40
@@ -77,7 +77,7 @@ def test_a_content_that_was_cut_short_is_written_again_when_it_is_put_again(root
 def test_a_damaged_content_is_a_sentence_and_never_content(root: Path) -> None:
     sha = Blobs(root).put(b"right")
     file_of(root, b"right").write_bytes(b"wrong")
-    with pytest.raises(NotKept, match="is damaged on disk") as caught:
+    with pytest.raises(BlobUnavailable, match="is damaged on disk") as caught:
         Blobs(root).get(sha)
     assert caught.value.damaged
 
@@ -85,7 +85,7 @@ def test_a_damaged_content_is_a_sentence_and_never_content(root: Path) -> None:
 @pytest.mark.parametrize("sha", [name(b"never"), "", "../../etc/passwd", "a" * 63, "A" * 64])
 def test_what_was_never_kept_is_a_sentence(root: Path, sha: str) -> None:
     Blobs(root).put(b"something")
-    with pytest.raises(NotKept, match="no longer kept") as caught:
+    with pytest.raises(BlobUnavailable, match="no longer kept") as caught:
         Blobs(root).get(sha)
     assert not caught.value.damaged
 
@@ -129,7 +129,7 @@ def test_what_is_too_old_goes_and_the_rest_stays(root: Path) -> None:
     old, new = aged(root, b"old", 31), aged(root, b"new", 29)
     assert Blobs(root).prune(30, WIDE) == 1
     assert [kept.sha for kept in Blobs(root).kept()] == [new]
-    with pytest.raises(NotKept):
+    with pytest.raises(BlobUnavailable):
         Blobs(root).get(old)
 
 
@@ -144,7 +144,7 @@ def test_what_is_asked_to_stay_stays_and_counts(root: Path) -> None:
     dear, plain = aged(root, b"dear" * 5, 90), aged(root, b"plain", 1)
     assert Blobs(root).prune(30, 20, keep=lambda sha: sha == dear) == 1
     assert [kept.sha for kept in Blobs(root).kept()] == [dear]
-    with pytest.raises(NotKept):
+    with pytest.raises(BlobUnavailable):
         Blobs(root).get(plain)
 
 

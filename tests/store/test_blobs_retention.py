@@ -12,7 +12,7 @@ from tests.support.thread_store import thread_store
 
 from handrail.store import blobs as retention
 from handrail.store.actor import PERSON
-from handrail.store.blobs import BlobRetention, Blobs, PictureRetention
+from handrail.store.blobs import BlobRetention, Blobs, ImageRetention
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +102,7 @@ async def test_a_picture_stays_as_long_as_a_conversation_shows_it(tmp_path: Path
         answer = talk.threads.open_message(first, "assistant")
         answer.add("call", data={"content": [{"kind": "image", "image": drawn, "mime": "image/png"}]})
         await talk.threads.written()
-        pictures = PictureRetention(images, talk.records)
+        pictures = ImageRetention(images, talk.records)
 
         assert await pictures.prune() == 1
         assert {one.sha for one in images.kept()} == {said, drawn, shared, fresh}

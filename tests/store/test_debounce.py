@@ -4,7 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from handrail.store.debounce import Linger
+from handrail.store.debounce import Debounce
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])]
 
@@ -17,24 +17,24 @@ async def times(done: list[float], count: int) -> None:
 
 async def test_it_is_done_once_for_all_who_asked_and_not_before_its_time() -> None:
     done: list[float] = []
-    linger = Linger(0.05, lambda: done.append(anyio.current_time()))
+    linger = Debounce(0.05, lambda: done.append(anyio.current_time()))
     began = anyio.current_time()
     for _ in range(10):
-        linger.ask()
+        linger.request()
     await times(done, 1)
     assert done[0] - began >= 0.045
-    linger.ask()
+    linger.request()
     await times(done, 2)
     assert done[1] - done[0] >= 0.045
 
 
 async def test_what_was_done_meanwhile_is_not_done_again_and_the_next_has_its_own_time() -> None:
     done: list[float] = []
-    linger = Linger(0.05, lambda: done.append(anyio.current_time()))
-    linger.ask()
-    linger.met()
+    linger = Debounce(0.05, lambda: done.append(anyio.current_time()))
+    linger.request()
+    linger.cancel()
     await anyio.sleep(0.03)
     began = anyio.current_time()
-    linger.ask()
+    linger.request()
     await times(done, 1)
     assert done[0] - began >= 0.045

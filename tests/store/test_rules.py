@@ -14,7 +14,7 @@ from tests.support.sample_events import (
 )
 
 from handrail.store.events import Event, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
-from handrail.store.rules import FolderRecord, Use
+from handrail.store.rules import FolderRecord, RuleUse
 from handrail.store.values import Rule
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +93,7 @@ async def test_every_rule_that_had_a_part_in_a_start_is_used_once(kept: JournalF
         assert {rule: use.hits for rule, use in uses.items()} == {"r1": 1, "r2": 2}
         call = await records.calls.get("c2")
         assert call is not None
-        assert uses["r2"] == Use(2, call.call.started_at or 0, "c2")
+        assert uses["r2"] == RuleUse(2, call.call.started_at or 0, "c2")
 
 
 async def test_a_denial_by_a_rule_is_a_use_and_one_by_a_person_is_not(kept: JournalFiles) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.store._search_file import PIECE, Text, WordsFile, pieces
+from handrail.store._search_file import PIECE, SearchFile, Text, pieces
 
 MANY = 10_000
 LETTERS = "etaoinshrdlu"
@@ -36,7 +36,7 @@ def messages(chance: random.Random, words: list[str], count: int) -> Iterator[Te
 def test_whatever_is_typed_the_best_are_found_among_many_messages(tmp_path: Path) -> None:
     chance = random.Random(5)
     words = vocabulary(chance, 20_000)
-    file = WordsFile(tmp_path / "words.db")
+    file = SearchFile(tmp_path / "words.db")
     texts = [*messages(chance, words, MANY)]
     for begin in range(0, MANY, 1000):
         file.fill(texts[begin : begin + 1000], begin)
@@ -74,7 +74,7 @@ def test_a_long_text_is_cut_between_words_and_nothing_of_it_is_lost() -> None:
 
 
 def test_what_cannot_be_filled_whole_is_not_filled_at_all(tmp_path: Path) -> None:
-    file = WordsFile(tmp_path / "words.db")
+    file = SearchFile(tmp_path / "words.db")
 
     def texts() -> Iterator[Text]:
         yield Text(kind="message", text="heron", at=0, message="m1")
@@ -90,7 +90,7 @@ def test_what_cannot_be_filled_whole_is_not_filled_at_all(tmp_path: Path) -> Non
 
 
 def test_the_marks_of_an_excerpt_cannot_be_forged(tmp_path: Path) -> None:
-    file = WordsFile(tmp_path / "words.db")
+    file = SearchFile(tmp_path / "words.db")
     file.fill([Text(kind="message", text="\ue000not\ue001 heron", at=0, message="m1")], 1)
     assert [place.excerpt for place in file.find("heron", None, 10)] == ["not \ue000heron\ue001"]
     file.close()

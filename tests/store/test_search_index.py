@@ -12,7 +12,7 @@ from tests.support.sample_events import JournalFiles, call_opened, call_settled,
 from tests.support.thread_store import ThreadStore, thread_store
 
 from handrail.store import search_index
-from handrail.store.search_index import Hits, Index, open_index
+from handrail.store.search_index import Hits, SearchIndex, open_index
 from handrail.store.values import Result
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ def words_beside(kept: JournalFiles) -> Path:
 
 
 @asynccontextmanager
-async def indexing(kept: JournalFiles) -> AsyncGenerator[tuple[ThreadStore, Index]]:
+async def indexing(kept: JournalFiles) -> AsyncGenerator[tuple[ThreadStore, SearchIndex]]:
     async with (
         thread_store(kept) as talk,
         open_index(words_beside(kept), talk.journal, talk.records) as index,
@@ -39,14 +39,14 @@ async def indexing(kept: JournalFiles) -> AsyncGenerator[tuple[ThreadStore, Inde
         group.cancel_scope.cancel()
 
 
-async def caught_up(talk: ThreadStore, index: Index) -> None:
+async def caught_up(talk: ThreadStore, index: SearchIndex) -> None:
     with anyio.fail_after(20):
         await talk.threads.written()
-        await index.reached(talk.journal.head)
+        await index.wait_indexed(talk.journal.head)
 
 
 async def find(
-    talk: ThreadStore, index: Index, q: str, workspace: str | None = None, limit: int = 50
+    talk: ThreadStore, index: SearchIndex, q: str, workspace: str | None = None, limit: int = 50
 ) -> Hits:
     await caught_up(talk, index)
     return await index.search(q, workspace, limit)

@@ -14,10 +14,10 @@ from tests.support.actors import ANN
 from tests.support.agent_host import BOUND, ENVIRONMENT, AgentHost, agent_host
 from tests.support.sample_tools import Echo, Patient, Write
 from tests.support.scripted_agent import Behavior, Obj, script
-from tests.support.tool_runner import reach_of
+from tests.support.tool_runner import build_tool_context
 
-from handrail.agents.conversation.send_prompt import Piece
-from handrail.agents.conversation.thread_prompts import Prompted, Prompts
+from handrail.agents.conversation.send_prompt import PromptPart
+from handrail.agents.conversation.thread_prompts import PromptReceipt, Prompts
 from handrail.agents.requests.handlers import RequestHandlers
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
@@ -65,19 +65,19 @@ class ConversationHost:
     def kept_by_keen(self) -> list[Path]:
         return list((self.stage.cwd.parent / "shelf").iterdir())
 
-    async def say(self, thread: str, *steps: Obj, **how: Any) -> Prompted:
+    async def say(self, thread: str, *steps: Obj, **how: Any) -> PromptReceipt:
         """Prompt the agent with these steps."""
         return await self.tell(thread, script(*steps), **how)
 
-    async def tell(self, thread: str, words: str, **how: Any) -> Prompted:
+    async def tell(self, thread: str, words: str, **how: Any) -> PromptReceipt:
         with anyio.fail_after(BOUND):
-            return await self.prompts.prompt(thread, [Piece(kind="text", text=words)], by=ANN, **how)
+            return await self.prompts.prompt(thread, [PromptPart(kind="text", text=words)], by=ANN, **how)
 
     async def ask(self, thread: str, *steps: Obj, **how: Any) -> MessageRecord:
         """Prompt it, and wait for the whole answer."""
         return await self.answer(thread, await self.say(thread, *steps, **how))
 
-    async def answer(self, thread: str, prompted: Prompted) -> MessageRecord:
+    async def answer(self, thread: str, prompted: PromptReceipt) -> MessageRecord:
         """The answer to a prompt that was sent, once it has ended."""
         assert prompted.operation is not None
         return await self.answer_to(thread, prompted.operation)
@@ -158,7 +158,7 @@ class ConversationHost:
 
         await self.until(look)
 
-    def place(self, thread: str, prompted: Prompted) -> int:
+    def place(self, thread: str, prompted: PromptReceipt) -> int:
         """Where its operation stands among all of them."""
         return (
             list(self.gate.operations).index(prompted.operation)
@@ -235,7 +235,7 @@ async def conversation_host(home: Path, *, grace: float = 0.5) -> AsyncGenerator
         stage.group.start_soon(stage.terminals.run)
         patient = Patient()
         toolbox = {tool.name: tool for tool in _tools(stage, records, home, patient)}
-        rules = Rules.plain(stage.journal, trusted=[str(stage.cwd)])
+        rules = Rules.with_default(stage.journal, trusted=[str(stage.cwd)])
         gate = Gate(stage.journal, rules, toolbox, stage.group)
         threads, images = Threads(stage.journal, records), Blobs(home / "images")
         await threads.restore()
@@ -263,7 +263,7 @@ def _tools(stage: AgentHost, records: Records, home: Path, patient: Patient) -> 
     return [
         *(Echo(), Write(), patient),
         *(AgentWork(own, ENVIRONMENT), AgentForm(), ReadTextFile(own), WriteFile(own, blobs)),
-        ExecuteCommand(reach_of(stage.terminals, records, home)),
+        ExecuteCommand(build_tool_context(stage.terminals, records, home)),
     ]
 
 

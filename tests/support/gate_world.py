@@ -200,7 +200,7 @@ async def gate_world(
             opens(path / "handrail.db", path / "handrail.head") as journal,
             anyio.create_task_group() as group,
         ):
-            rules = Rules.plain(journal, default, trusted=["/w"])
+            rules = Rules.with_default(journal, default, trusted=["/w"])
             gate = Gate(journal, rules, {tool.name: tool for tool in tools}, group, expire_seconds)
             here = GateWorld(path, journal, rules, gate, group)
             yield here

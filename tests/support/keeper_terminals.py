@@ -14,9 +14,9 @@ import anyio
 from handrail.paths import Places
 from handrail.store.values import Owner
 from handrail.terminal.keeper_client import Keeper, KeeperError
-from handrail.terminal.terminal import Note, Terminal, Typist
+from handrail.terminal.terminal import InputSender, Terminal, TerminalNote
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.wait.input_detection import Knowing
+from handrail.terminal.wait.input_detection import InputDetector
 
 BOUND = 20.0
 """Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
@@ -101,11 +101,11 @@ async def all_output(terminal: Terminal) -> bytes:
     return b"".join(pieces)
 
 
-ANN = Typist(person=True, name="ann")
-AGENT = Typist(person=False, name="claude-code")
-TRACKED = Note(of="tracked", name="t", owner=Owner(person=False, name="claude-code", workspace="/w"))
-OWN = Note(of="tracked", name="t", owner=Owner(person=True, name="ann"))
-COMMAND = Note(of="command", name="t", owner=Owner(person=False, name="claude-code", workspace="/w"))
+ANN = InputSender(person=True, name="ann")
+AGENT = InputSender(person=False, name="claude-code")
+TRACKED = TerminalNote(of="tracked", name="t", owner=Owner(person=False, name="claude-code", workspace="/w"))
+OWN = TerminalNote(of="tracked", name="t", owner=Owner(person=True, name="ann"))
+COMMAND = TerminalNote(of="command", name="t", owner=Owner(person=False, name="claude-code", workspace="/w"))
 SHELL = {**ENV, "PS1": "prompt> ", "TERM": "xterm-256color", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 
 
@@ -128,13 +128,13 @@ class SharedTerminals:
     typed: list[Typed] = field(default_factory=list[Typed])
     told: list[str] = field(default_factory=list[str])
 
-    async def open(self, *argv: str, note: Note = TRACKED) -> Terminal:
+    async def open(self, *argv: str, note: TerminalNote = TRACKED) -> Terminal:
         return await self.terminals.open(argv, "/", SHELL, note=note)
 
-    async def python(self, program: str, note: Note = TRACKED) -> Terminal:
+    async def python(self, program: str, note: TerminalNote = TRACKED) -> Terminal:
         return await self.open(sys.executable, "-c", program, note=note)
 
-    async def bash(self, note: Note = TRACKED) -> Terminal:
+    async def bash(self, note: TerminalNote = TRACKED) -> Terminal:
         terminal = await self.open("bash", "--norc", "--noprofile", "-i", note=note)
         await wait_for_output(terminal, b"prompt> ")
         return terminal
@@ -168,7 +168,7 @@ async def shared_terminals(
             await group.start(keeper.run)
         group.start_soon(terminals.run)
         if knows:
-            group.start_soon(Knowing(terminals).run)
+            group.start_soon(InputDetector(terminals).run)
         try:
             yield stage
         finally:
@@ -186,7 +186,7 @@ async def wait_for_output(terminal: Terminal, text: bytes, after: int = 0) -> in
     return after + data.index(text) + len(text)
 
 
-async def type_keys(terminal: Terminal, text: str, typist: Typist = ANN) -> None:
+async def type_keys(terminal: Terminal, text: str, typist: InputSender = ANN) -> None:
     """Type key by key, as fast as the keeper takes them."""
     for char in text:
         await terminal.type(char.encode(), typist)

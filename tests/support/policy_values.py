@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from handrail.gate.rules.policy import Decision, Policy, Standpoint
+from handrail.gate.rules.policy import Decision, FolderSettings, Policy
 from handrail.gate.shell.shell_parser import parse
 from handrail.store.values import Action, Caller, Claim, Effect, Rule
 
@@ -34,7 +34,7 @@ def rule(effect: Effect = "allow", id: str = "r1", **fields: Any) -> Rule:
 
 
 def policy(*rules: Rule, trusted: bool = True, root: str | None = ROOT, **settings: Any) -> Policy:
-    return Policy(rules, Standpoint(trusted=trusted, **settings), root=root, home=HOME)
+    return Policy(rules, FolderSettings(trusted=trusted, **settings), root=root, home=HOME)
 
 
 def decide(held: Policy, claims: list[Claim] | str, who: Caller = ONE, tool: str = RUN) -> Decision:

@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import Receive, Scope, Send
 
 from handrail.server.app import build_app
-from handrail.server.context import Rooms
-from handrail.server.mcp.streamable_http import Streamable
+from handrail.server.context import ServerContext
+from handrail.server.mcp.streamable_http import StreamableHttp
 
 Area = Literal["page", "open", "person", "content", "agent"]
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -125,7 +125,7 @@ class Target:
 
 def targets() -> list[Target]:
     """Every route and socket. HEAD is left out where GET exists."""
-    app = build_app(cast("Rooms", None), cast("Streamable", _Unreached()))
+    app = build_app(cast("ServerContext", None), cast("StreamableHttp", _Unreached()))
     return sorted(set(_walk(app.routes)), key=str)
 
 

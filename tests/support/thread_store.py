@@ -10,7 +10,7 @@ from tests.support.sample_events import JournalFiles
 
 from handrail.store.journal import Journal, open_journal
 from handrail.store.records import Records, open_records
-from handrail.store.threads.live_thread import Flow
+from handrail.store.threads.live_thread import ThreadChanges
 from handrail.store.threads.thread_records import Snapshot
 from handrail.store.threads.threads import Threads
 from handrail.store.values import Json
@@ -52,7 +52,7 @@ class ThreadReader:
     data: dict[tuple[str, int], Json] = field(default_factory=dict[tuple[str, int], Json])
     stops: dict[str, str | None] = field(default_factory=dict[str, str | None])
     state: dict[str, Json] = field(default_factory=dict[str, Json])
-    flows: list[Flow] = field(default_factory=list[Flow])
+    flows: list[ThreadChanges] = field(default_factory=list[ThreadChanges])
     _grown: anyio.Event = field(default_factory=anyio.Event)
 
     def load(self, snapshot: Snapshot) -> None:
@@ -62,7 +62,7 @@ class ThreadReader:
         self.stops = {one.id: one.stop for one in snapshot.messages}
         self.state = snapshot.state
 
-    async def take(self, flow: Flow) -> None:
+    async def take(self, flow: ThreadChanges) -> None:
         if flow.reset:
             self.texts, self.data, self.stops, self.state = {}, {}, {}, {}
         for message in flow.messages:
@@ -102,7 +102,7 @@ class ThreadReader:
 @asynccontextmanager
 async def follow_thread(talk: ThreadStore, thread: str, reader: ThreadReader) -> AsyncGenerator[ThreadReader]:
     """Follow a thread while the block runs."""
-    send: Callable[[Flow], Awaitable[None]] = reader.take
+    send: Callable[[ThreadChanges], Awaitable[None]] = reader.take
     async with anyio.create_task_group() as group:
         group.start_soon(talk.threads.follow, thread, reader.rev, send)
         yield reader

@@ -24,10 +24,10 @@ from handrail.store.journal import open_journal
 from handrail.store.records import Records, open_records
 from handrail.store.values import Caller, Effect, Json, Result
 from handrail.terminal.keeper_client import Keeper, KeeperError
-from handrail.terminal.open_shell import Means
+from handrail.terminal.open_shell import TerminalSettings
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.wait.input_detection import Knowing
+from handrail.terminal.wait.input_detection import InputDetector
 from handrail.tools.calls import WaitForCall
 from handrail.tools.commands.execute_command import ExecuteCommand
 from handrail.tools.terminals.close_terminal import CloseTerminal
@@ -37,7 +37,7 @@ from handrail.tools.terminals.list_tracked_terminals import ListTrackedTerminals
 from handrail.tools.terminals.search_terminal_buffer import SearchTerminalBuffer
 from handrail.tools.terminals.send_to_terminal import SendToTerminal
 from handrail.tools.terminals.wait_for_terminal import WaitForTerminal
-from handrail.tools.tool_context import Reach
+from handrail.tools.tool_context import ToolContext
 
 BOUND = 20.0
 """Seconds no wait of these tests may exceed."""
@@ -128,12 +128,12 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 PLAIN_BASH = {"shellPath": "/bin/bash", "shellArgs": ["--norc"]}
 
 
-def reach_of(terminals: Terminals, records: Records, home: Path, grace: float = 0.2) -> Reach:
+def build_tool_context(terminals: Terminals, records: Records, home: Path, grace: float = 0.2) -> ToolContext:
     environment = {**ENVIRONMENT, "HOME": str(shell_home(home / "person"))}
-    means = Means(
+    settings = TerminalSettings(
         environment=environment, shell="/bin/bash", max_bytes=1 << 20, max_lines=1_000_000, grace=grace
     )
-    return Reach(terminals=terminals, records=records, means=means, own=(home,))
+    return ToolContext(terminals=terminals, records=records, settings=settings, own=(home,))
 
 
 @dataclass
@@ -141,7 +141,7 @@ class TerminalToolRunner(ToolRunner):
     """The gate with the terminal tools, and a caller."""
 
     terminals: Terminals
-    reach: Reach
+    reach: ToolContext
     person: anyio.CancelScope
     """Of whoever agrees to everything; cancelled, nobody is there."""
 
@@ -195,13 +195,13 @@ async def terminal_tools(
             asked=watch.asked,
             went_on=watch.went_on,
         )
-        reach = reach_of(terminals, records, home, grace)
+        reach = build_tool_context(terminals, records, home, grace)
         with anyio.fail_after(BOUND):
             await group.start(keeper.run)
         group.start_soon(terminals.run)
-        group.start_soon(Knowing(terminals, reach.marked).run)
+        group.start_soon(InputDetector(terminals, reach.marked).run)
         toolbox: dict[str, Tool[Any, Any]] = {}
-        rules = Rules.plain(journal, default, trusted=[caller.workspace or "/"])
+        rules = Rules.with_default(journal, default, trusted=[caller.workspace or "/"])
         gate = Gate(journal, rules, toolbox, group)
         kinds = (
             *(ExecuteCommand, CreateTrackedTerminal, ListTrackedTerminals, GetTerminalBuffer),

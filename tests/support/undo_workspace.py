@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.actors import ANN
 
 from handrail.gate.call import Call, Outcome
-from handrail.gate.tool import Does, Refusal, Undoes, UndoPlan
+from handrail.gate.tool import Refusal, UndoAction, Undoer, UndoPlan
 from handrail.store.actor import rule_actor, tool_actor
 from handrail.store.blobs import Blobs
 from handrail.store.events import FilesRestored
@@ -29,7 +29,7 @@ class UndoWorkspace:
     journal: Journal
     records: Records
     blobs: Blobs
-    undo: Undoes
+    undo: Undoer
 
     async def write(
         self, path: str, content: str, operation: str = "o1", thread: str = "t1", ending: Ending = "done"
@@ -109,7 +109,7 @@ async def undo_workspace(home: Path, root: Path) -> AsyncGenerator[UndoWorkspace
         yield UndoWorkspace(root, journal, records, blobs, Undo(records, journal, blobs, (home,)))
 
 
-def undo_actions(plan: UndoPlan) -> dict[str, Does]:
+def undo_actions(plan: UndoPlan) -> dict[str, UndoAction]:
     return {Path(file.path).name: file.does for file in plan.files}
 
 

@@ -18,7 +18,7 @@ from handrail.paths import Places
 from handrail.store.values import Json
 from handrail.terminal import keeper_client
 from handrail.terminal.keeper_client import Keeper, KeeperError
-from handrail.terminal.terminal import NotReading, TypingRefused, Typist
+from handrail.terminal.terminal import InputSender, NotReading, TypingRefused
 from handrail.terminal.terminals import Terminals
 
 
@@ -138,5 +138,5 @@ async def test_a_refusal_is_classified_by_its_code_and_never_by_its_words(
             async with anyio.create_task_group() as group:
                 group.start_soon(refuse)
                 with pytest.raises(TypingRefused, match=str(refusal["why"])) as caught:
-                    await terminal.type(b"x", Typist(person=False, name="claude-code"))
+                    await terminal.type(b"x", InputSender(person=False, name="claude-code"))
                 assert type(caught.value) is kind

@@ -9,8 +9,8 @@ import pytest
 from tests.support.keeper_terminals import BOUND, ENV, KeeperTerminals, all_output, running_keeper
 
 from handrail.store.values import Owner
-from handrail.terminal.open_shell import BadOpening, folder, open_shell, program, shell_for
-from handrail.terminal.terminal import Note, Terminal
+from handrail.terminal.open_shell import OpenRefused, default_shell, folder, open_shell, resolve_program
+from handrail.terminal.terminal import Terminal, TerminalNote
 
 pytestmark = pytest.mark.anyio
 
@@ -24,17 +24,17 @@ async def opened(scene: KeeperTerminals, shell: str, *args: str, **more: Any) ->
 
 
 def test_the_shell_is_the_configured_one_else_the_persons() -> None:
-    assert shell_for("/bin/fish", {"SHELL": "/bin/zsh"}) == "/bin/fish"
-    assert shell_for(None, {"SHELL": "/bin/zsh"}) == "/bin/zsh"
-    assert shell_for(None, {}).startswith("/")
+    assert default_shell("/bin/fish", {"SHELL": "/bin/zsh"}) == "/bin/fish"
+    assert default_shell(None, {"SHELL": "/bin/zsh"}) == "/bin/zsh"
+    assert default_shell(None, {}).startswith("/")
 
 
 def test_a_program_is_found_by_path_or_by_name(tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
-    assert program(str(tool), {"PATH": "/nowhere"}) == str(tool)
-    assert program("tool", {"PATH": f"/nowhere:{tmp_path}"}) == str(tool)
+    assert resolve_program(str(tool), {"PATH": "/nowhere"}) == str(tool)
+    assert resolve_program("tool", {"PATH": f"/nowhere:{tmp_path}"}) == str(tool)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_a_program_is_found_by_path_or_by_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_shell_is_answered_with_those_that_there_are(name: str, words: str) -> None:
-    with pytest.raises(BadOpening, match=words) as refused:
-        program(name, os.environ)
+    with pytest.raises(OpenRefused, match=words) as refused:
+        resolve_program(name, os.environ)
     offered = str(refused.value).partition("Shells on this machine: ")[2].rstrip(".").split(", ")
     assert offered
     assert all(os.access(path, os.X_OK) for path in offered)
@@ -57,7 +57,7 @@ def test_a_bad_shell_is_answered_with_those_that_there_are(name: str, words: str
 
 @pytest.mark.parametrize("cwd", ["relative", "", "/no/such", "/etc/passwd"])
 def test_a_place_that_is_no_folder_is_refused(cwd: str) -> None:
-    with pytest.raises(BadOpening):
+    with pytest.raises(OpenRefused):
         folder(cwd)
 
 
@@ -77,8 +77,8 @@ async def test_the_note_says_what_it_is_and_whose(home: Path) -> None:
         named = await opened(scene, "sleep", "1000", name="the watcher", of="shell", call="c1", id="tmine")
         for terminal in (plain, named):
             await terminal.stop(0.0)
-    assert plain.note == Note(of="tracked", name="sleep", owner=OWNER)
-    assert named.note == Note(of="shell", name="the watcher", owner=OWNER, call="c1")
+    assert plain.note == TerminalNote(of="tracked", name="sleep", owner=OWNER)
+    assert named.note == TerminalNote(of="shell", name="the watcher", owner=OWNER, call="c1")
     assert named.id == "tmine"
 
 
@@ -108,6 +108,6 @@ async def test_an_interactive_shell_marks_its_prompts_with_its_own_nonce(home: P
 )
 async def test_what_cannot_be_starts_nothing(home: Path, more: dict[str, Any], words: str) -> None:
     async with running_keeper(home) as scene:
-        with pytest.raises(BadOpening, match=words):
+        with pytest.raises(OpenRefused, match=words):
             await opened(scene, "/bin/sh", **more)
         assert not scene.terminals.known

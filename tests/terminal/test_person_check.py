@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.terminal.person_check import NO_PERSON, Lineage, is_stranger
+from handrail.terminal.person_check import NO_PERSON, DoorLaunchers, is_other_user
 
 CONNECT = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); sys.stdin.read()"
 THROUGH_A_PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[2], sys.argv[1]], stdin=sys.stdin)"
@@ -33,7 +33,7 @@ def connect(listener: socket.socket, *program: str) -> tuple[subprocess.Popen[by
 
 
 def test_a_process_below_the_launcher_of_a_door_is_no_person(listener: socket.socket) -> None:
-    lineage = Lineage()
+    lineage = DoorLaunchers()
     agent, door = connect(listener, THROUGH_A_PARENT, CONNECT)
     with agent, door:
         assert lineage.refusal(door) is None
@@ -44,4 +44,4 @@ def test_a_process_below_the_launcher_of_a_door_is_no_person(listener: socket.so
 def test_the_same_user_is_no_stranger(listener: socket.socket) -> None:
     process, connection = connect(listener, CONNECT)
     with process, connection:
-        assert not is_stranger(connection)
+        assert not is_other_user(connection)

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail.terminal.safe_regex import MOST_CHARACTERS, THREADS, BadPattern, compile_pattern
+from handrail.terminal.safe_regex import MOST_CHARACTERS, REGEX_THREADS, BadPattern, compile_pattern
 
 CATASTROPHIC = ["(a+)+$", "(a|aa)+$", "(a*)*c", "(.*)(.*)(.*)(.*)(.*)c"]
 """Each takes a backtracking engine longer than anybody lives."""
@@ -81,7 +81,7 @@ async def test_the_event_loop_runs_while_a_costly_search_does() -> None:
 
     async with anyio.create_task_group() as group:
         group.start_soon(tick)
-        assert await THREADS.run(regex.search, text) is None
+        assert await REGEX_THREADS.run(regex.search, text) is None
         group.cancel_scope.cancel()
     assert longest < 0.4
 

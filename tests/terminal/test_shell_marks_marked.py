@@ -7,7 +7,7 @@ import pytest
 
 from handrail.terminal import shell_marks
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.shell_marks import Marked, Marks
+from handrail.terminal.shell_marks import Marks, MarksCache
 
 
 def printed(folder: Path, data: bytes) -> Tail:
@@ -18,7 +18,7 @@ def printed(folder: Path, data: bytes) -> Tail:
 
 async def test_the_marks_are_up_to_date_and_do_not_change_under_their_reader(tmp_path: Path) -> None:
     tail = printed(tmp_path / "t1", prompt() + b"echo fresh\r\n")
-    marked = Marked()
+    marked = MarksCache()
     first = await marked.of("t1", "nonce", tail)
     assert first is not None
     assert first == Marks(at_prompt=True, prompt_at=0, read_to=tail.end)
@@ -43,12 +43,12 @@ def prompt() -> bytes:
 
 
 async def test_a_shell_without_a_nonce_has_none(tmp_path: Path) -> None:
-    assert await Marked().of("t1", "", printed(tmp_path / "t1", b"hello")) is None
+    assert await MarksCache().of("t1", "", printed(tmp_path / "t1", b"hello")) is None
 
 
 async def test_only_so_many_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_marks, "TERMINALS_MAX", 2)
-    marked, tails = Marked(), [printed(tmp_path / f"t{n}", b"hello") for n in range(3)]
+    marked, tails = MarksCache(), [printed(tmp_path / f"t{n}", b"hello") for n in range(3)]
     first = await marked.of("t0", "nonce", tails[0])
     for number in (1, 0, 2):  # the oldest used goes
         await marked.of(f"t{number}", "nonce", tails[number])

@@ -3,9 +3,9 @@
 import pytest
 
 from handrail.store.values import Owner
-from handrail.terminal.terminal import Note, command_note, note_from_text, note_to_text
+from handrail.terminal.terminal import TerminalNote, command_note, note_from_text, note_to_text
 
-MINE = Note(
+MINE = TerminalNote(
     of="shell", name="build", owner=Owner(person=True, name="ann", workspace="/w"), nonce="ab12", call="c1"
 )
 
@@ -23,5 +23,5 @@ def test_what_cannot_be_read_is_a_commands_of_that_name(text: str) -> None:
 def test_typing_takes_over_only_what_an_agent_opened() -> None:
     assert command_note("sh").is_agents
     assert not MINE.is_agents
-    assert not Note(of="tracked", name="x", owner=Owner(person=True, name="ann")).is_agents
-    assert Note(of="tracked", name="x", owner=Owner(person=False, name="zed")).is_agents
+    assert not TerminalNote(of="tracked", name="x", owner=Owner(person=True, name="ann")).is_agents
+    assert TerminalNote(of="tracked", name="x", owner=Owner(person=False, name="zed")).is_agents

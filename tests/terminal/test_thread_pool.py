@@ -6,13 +6,13 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from handrail.terminal.thread_pool import Room
+from handrail.terminal.thread_pool import ThreadPool
 
 BOUND = 20.0
 
 
 async def test_only_so_much_runs_at_once_and_everything_comes_to_its_turn() -> None:
-    room, lock = Room("test", 2), threading.Lock()
+    room, lock = ThreadPool("test", 2), threading.Lock()
     running, most, done = 0, 0, 0
     gate = threading.Event()
 
@@ -34,7 +34,7 @@ async def test_only_so_much_runs_at_once_and_everything_comes_to_its_turn() -> N
 
 
 async def test_who_fills_a_room_holds_up_nobody_outside() -> None:
-    room, gate = Room("test", 1), threading.Event()
+    room, gate = ThreadPool("test", 1), threading.Event()
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as group:
             for _ in range(200):
@@ -47,5 +47,5 @@ async def test_who_fills_a_room_holds_up_nobody_outside() -> None:
 async def test_who_is_cancelled_need_not_wait_for_the_end() -> None:
     gate = threading.Event()
     with pytest.raises(TimeoutError), anyio.fail_after(0.1):
-        await Room("test", 1).run(gate.wait, BOUND, abandon=True)
+        await ThreadPool("test", 1).run(gate.wait, BOUND, abandon=True)
     gate.set()

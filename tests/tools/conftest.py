@@ -42,6 +42,6 @@ async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[ToolRun
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,
     ):
-        rules = Rules.plain(journal, trusted=[str(root)])
+        rules = Rules.with_default(journal, trusted=[str(root)])
         yield ToolRunner(Gate(journal, rules, {tool.name: tool for tool in tools}, group), root, caller)
         group.cancel_scope.cancel()

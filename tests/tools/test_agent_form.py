@@ -34,7 +34,7 @@ async def forms(home: Path, caller: Caller) -> AsyncGenerator[ToolRunner]:
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,
     ):
-        rules = Rules.plain(journal, "allow", trusted=[caller.workspace or "/"])
+        rules = Rules.with_default(journal, "allow", trusted=[caller.workspace or "/"])
         yield ToolRunner(Gate(journal, rules, {"agent_form": AgentForm()}, group), Path("/"), caller)
         group.cancel_scope.cancel()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from tests.support.tool_runner import BOUND, reach_of
+from tests.support.tool_runner import BOUND, build_tool_context
 
 from handrail.gate.call import Call, Outcome
 from handrail.paths import Places
@@ -40,7 +40,7 @@ async def test_waiting_for_a_call_that_has_just_ended_waits_for_its_record(
         ended, asking = (Call.open(journal, "toy", "Toy", {}, caller) for _ in range(2))
         await journal.committed(asking.opened_seq)
         terminals = Terminals(Keeper(Places.under(home)), home / "spool")
-        tool = WaitForCall(reach_of(terminals, records, home), {}, journal)
+        tool = WaitForCall(build_tool_context(terminals, records, home), {}, journal)
         plan = await tool.plan(WaitForCallInput(call_id=ended.id), caller)
 
         async def wait() -> None:

@@ -47,7 +47,11 @@ async def test_every_input_says_what_it_is_for_and_no_other_is_taken(desk: ToolR
 async def test_hints_are_honest(desk: ToolRunner) -> None:
     for name, tool in desk.gate.toolbox.items():
         reads = name in READING
-        assert (tool.reads_only, tool.destructive, tool.accepts) == (reads, not reads, not reads)
+        assert (tool.reads_only, tool.destructive, tool.completes_by_accepting) == (
+            reads,
+            not reads,
+            not reads,
+        )
 
 
 TERMINAL_CALLS: dict[str, dict[str, Any]] = {

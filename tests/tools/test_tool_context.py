@@ -15,7 +15,7 @@ import pytest
 from mcp.client.client import Client
 from tests.support.tool_runner import TerminalToolRunner, terminal_tools
 
-from handrail.server.mcp.mcp_server import Line, Mcp
+from handrail.server.mcp.mcp_server import ConnectionHooks, McpServers
 from handrail.store.values import Caller
 from handrail.terminal.keeper_client import KeeperError
 
@@ -28,7 +28,7 @@ READINGS = 1000
 @asynccontextmanager
 async def agent(home: Path, caller: Caller) -> AsyncGenerator[tuple[TerminalToolRunner, Client]]:
     async with terminal_tools(home, caller) as at:
-        server = Mcp(at.gate, LONG).server(Line(caller=lambda _context: caller))
+        server = McpServers(at.gate, LONG).server(ConnectionHooks(caller=lambda _context: caller))
         with anyio.fail_after(LONG):
             async with Client(server, mode="legacy") as client:
                 yield at, client

@@ -1,2 +1,15 @@
 """Hosting of ACP agents: the registry, the running programs, and the conversations that people have with
 them."""
+
+EXPORTS = {
+    "acp.agent": "Agent",
+    "acp.agent_errors": "AgentError",
+    "acp.capabilities": "McpEntry",
+    "conversation.send_prompt": "McpEntryBuilder PromptPart",
+    "conversation.session_state": "Commands Modes Options Usage",
+    "conversation.thread_prompts": "",
+    "pool": "Agents",
+    "registry": "ListedAgent Registry build_own_section has_provider_key",
+    "requests.handlers": "RequestHandlers",
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

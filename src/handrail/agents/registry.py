@@ -247,7 +247,7 @@ Source = Literal["config", "known", "built in"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ListedAgent:
     """An agent in the listing: its command, or the part that is missing."""
 
     name: str
@@ -278,12 +278,12 @@ class Registry:
         """`environment` is the environment of agent programs; its PATH and HOME decide where to search. `own`
         is the section of our own agent; `keyed` means that it has a provider key."""
         self._named = {section.name: section for section in named if not is_own(section)}
-        self._own = own or own_agent(named, {})
+        self._own = own or build_own_section(named, {})
         self._keyed = keyed
         self._known = {known.id: known for known in known_agents() if known.id not in self._named}
         self._machine = ProgramFinder(environment, common)
         self._found_at: dict[str, tuple[float, InstalledProgram | None]] = {}
-        self._make_listing: tuple[float, list[Found]] | None = None
+        self._make_listing: tuple[float, list[ListedAgent]] | None = None
 
     def spec(self, name: str) -> AgentSection | None:
         """The section of an agent; None if it is unknown. An agent that is not installed fails when it is
@@ -294,7 +294,7 @@ class Registry:
             return self._spec(self._known[name])
         return {self._own.name: self._own, DEMO.name: DEMO}.get(name)
 
-    async def listing(self) -> list[Found]:
+    async def listing(self) -> list[ListedAgent]:
         """All agents: configured, our own, installed, the demo, then those that can be installed."""
         if self._make_listing is None or time.monotonic() - self._make_listing[0] > FRESH_SECONDS:
             with anyio.move_on_after(LOOK_SECONDS):
@@ -302,36 +302,36 @@ class Registry:
                 self._make_listing = time.monotonic(), agents
         return list(self._make_listing[1]) if self._make_listing else self._list_without_search()
 
-    def _list_agents(self) -> list[Found]:
+    def _list_agents(self) -> list[ListedAgent]:
         configured = [self._list_configured(section) for section in self._named.values()]
         known = [self._list_known(known) for known in self._known.values()]
         there, missing = [one for one in known if one.found], [one for one in known if not one.found]
         return [*configured, *self._list_own(), *there, *self._list_demo(), *missing]
 
-    def _list_without_search(self) -> list[Found]:
+    def _list_without_search(self) -> list[ListedAgent]:
         """The listing if the lookup timed out."""
         why = "Looking for it took too long."
         configured = [_make_listing(section, "config", None, why) for section in self._named.values()]
         return [*configured, *self._list_own(), *self._list_demo()]
 
-    def _list_configured(self, section: AgentSection) -> Found:
+    def _list_configured(self, section: AgentSection) -> ListedAgent:
         program = section.command[0]
         located = self._machine.program(program, beside=False)  # on PATH only, as the pool starts it
         why = "" if located else f"There is no program {program}, which the configuration names."
         return _make_listing(section, "config", located, why)
 
-    def _list_known(self, known: KnownAgent) -> Found:
+    def _list_known(self, known: KnownAgent) -> ListedAgent:
         located = self._locate(known)
         why = "" if located else self._describe_missing(known)
         return _make_listing(self._spec(known), "known", located, why, known.install)
 
-    def _list_own(self) -> list[Found]:
+    def _list_own(self) -> list[ListedAgent]:
         if self._own.name in self._named:
             return []
         located = InstalledProgram(self._own.command, __version__)
         return [_make_listing(self._own, "built in", located, "" if self._keyed else NO_KEY)]
 
-    def _list_demo(self) -> list[Found]:
+    def _list_demo(self) -> list[ListedAgent]:
         if DEMO.name in self._named:
             return []
         return [_make_listing(DEMO, "built in", InstalledProgram(DEMO.command, None), "")]
@@ -380,8 +380,8 @@ def _make_listing(
     located: InstalledProgram | None,
     why: str,
     install: str | None = None,
-) -> Found:
-    return Found(
+) -> ListedAgent:
+    return ListedAgent(
         name=section.name,
         title=section.title or section.name,
         found=located is not None,
@@ -408,7 +408,7 @@ NO_KEY = (
 )
 
 
-def own_agent(named: Sequence[AgentSection], places: Mapping[str, str]) -> AgentSection:
+def build_own_section(named: Sequence[AgentSection], places: Mapping[str, str]) -> AgentSection:
     """The section of our own agent, with the changes from the configuration. `places` are the variables that
     name this Handrail's files."""
     own = AgentSection(
@@ -431,6 +431,6 @@ def is_own(section: AgentSection) -> bool:
     return section.name == OWN_AGENT and section.command == OWN_COMMAND
 
 
-def has_key(variables: Mapping[str, str]) -> bool:
+def has_provider_key(variables: Mapping[str, str]) -> bool:
     """Whether these variables reach some model; a base URL is enough, because a local server may need no key."""
     return any(variables.get(name) for name in PROVIDER_VARIABLES if name != "HANDRAIL_MODEL")

@@ -1,1 +1,6 @@
 """The daemon: composition root. Builds every part in order and owns the root task group."""
+
+EXPORTS = {
+    "daemon": "",
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from handrail.agents.acp.capabilities import McpDoor
-from handrail.agents.conversation.send_prompt import Door
+from handrail.agents.acp.capabilities import McpEntry
+from handrail.agents.conversation.send_prompt import McpEntryBuilder
 from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
-from handrail.agents.registry import Registry, has_key, own_agent
+from handrail.agents.registry import Registry, build_own_section, has_provider_key
 from handrail.agents.requests.handlers import RequestHandlers
 from handrail.config import AgentSection
 from handrail.gate.gate import Gate
 from handrail.paths import Places
 from handrail.server.access import Access
-from handrail.store.blobs import Blobs, PictureRetention
+from handrail.store.blobs import Blobs, ImageRetention
 from handrail.store.records import Records
 from handrail.store.threads.threads import Threads
 from handrail.terminal.terminals import Terminals
@@ -39,7 +39,7 @@ class AgentHost:
 
     threads: Threads
     images: Blobs
-    pictures: PictureRetention
+    pictures: ImageRetention
     registry: Registry
     agents: Agents
     prompts: Prompts
@@ -75,13 +75,13 @@ def build_agent_host(
     gate: Gate,
     records: Records,
     terminals: Terminals,
-    door: Door,
+    door: McpEntryBuilder,
 ) -> AgentHost:
     """`home` are the variables by which a program finds this Handrail's files."""
     threads = Threads(gate.journal, records)
-    own = own_agent(named, home)
+    own = build_own_section(named, home)
     registry = Registry(
-        named, environment(()), own=own, keyed=has_key({**environment(own.env_pass), **own.env})
+        named, environment(()), own=own, keyed=has_provider_key({**environment(own.env_pass), **own.env})
     )
     agents = Agents(terminals, registry.spec, environment, gate.journal)
     prompts = Prompts(
@@ -97,21 +97,21 @@ def build_agent_host(
     return AgentHost(
         threads=threads,
         images=images,
-        pictures=PictureRetention(images, records),
+        pictures=ImageRetention(images, records),
         registry=registry,
         agents=agents,
         prompts=prompts,
     )
 
 
-def build_mcp_door(access: Access, places: Places, url: str) -> Door:
+def build_mcp_entry(access: Access, places: Places, url: str) -> McpEntryBuilder:
     """Build the entry of our MCP server for a thread's agent, with a credential for that thread only."""
 
-    def door(thread: str, workspace: str | None, agent: str) -> McpDoor:
+    def door(thread: str, workspace: str | None, agent: str) -> McpEntry:
         bearer = access.lend(thread, workspace, agent)
         # -P: a module in the agent's working directory must not shadow ours.
         command = (sys.executable, "-P", "-m", "handrail", "mcp")
         env = {**places.environment, "HANDRAIL_CREDENTIAL": bearer}
-        return McpDoor(url=f"{url}/mcp", bearer=bearer, command=command, env=env)
+        return McpEntry(url=f"{url}/mcp", bearer=bearer, command=command, env=env)
 
     return door

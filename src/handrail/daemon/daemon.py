@@ -18,9 +18,9 @@ import anyio
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
-from handrail.agents.conversation.send_prompt import Door
+from handrail.agents.conversation.send_prompt import McpEntryBuilder
 from handrail.config import BadConfig, Config
-from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_door
+from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.state_files import (
     AlreadyRunning,
@@ -35,8 +35,8 @@ from handrail.daemon.terminal_events import TerminalEvents
 from handrail.errors import NewerSchema, Unwritable
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
-from handrail.gate.rules.rules import Rules, Standing
-from handrail.gate.rules.trust import Trusted
+from handrail.gate.rules.rules import Rules, UserRules
+from handrail.gate.rules.trust import TrustedFolder
 from handrail.gate.tool import Tool, Toolbox
 from handrail.hardening import hide_memory
 from handrail.keeper.protocol import Remember
@@ -44,27 +44,27 @@ from handrail.paths import Places
 from handrail.server.access import Access, Client
 from handrail.server.api.call_models import Restart
 from handrail.server.api.calls import now_ms
-from handrail.server.api.threads import welcome
-from handrail.server.app import HOST, Web, guarded
-from handrail.server.context import Presence, Rooms
-from handrail.server.health import Pulse
-from handrail.server.mcp.local_socket import Local
-from handrail.server.mcp.mcp_server import Callers, Mcp
-from handrail.server.mcp.streamable_http import Streamable
+from handrail.server.api.threads import create_first_thread
+from handrail.server.app import HOST, WebServer, build_guarded_app
+from handrail.server.context import Presence, ServerContext
+from handrail.server.health import LoopMonitor
+from handrail.server.mcp.local_socket import LocalSocketServer
+from handrail.server.mcp.mcp_server import Callers, McpServers
+from handrail.server.mcp.streamable_http import StreamableHttp
 from handrail.store.blobs import BlobRetention, Blobs
 from handrail.store.events import DaemonStarted, DaemonStopped
 from handrail.store.journal import Journal, open_journal
 from handrail.store.records import Records, open_records
-from handrail.store.search_index import Index, open_index
+from handrail.store.search_index import SearchIndex, open_index
 from handrail.store.threads.threads import Threads
 from handrail.store.values import Result
 from handrail.terminal.keeper_client import Keeper, KeeperError
-from handrail.terminal.open_shell import Means
-from handrail.terminal.person_check import Lineage, started_inside
+from handrail.terminal.open_shell import TerminalSettings
+from handrail.terminal.person_check import DoorLaunchers, runs_inside_handrail
 from handrail.terminal.retention import Retention
-from handrail.terminal.shell_marks import Marked
+from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.wait.input_detection import Knowing
+from handrail.terminal.wait.input_detection import InputDetector
 from handrail.tools.agent_form import AgentForm
 from handrail.tools.agent_work import AgentWork
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall
@@ -81,7 +81,7 @@ from handrail.tools.terminals.list_tracked_terminals import ListTrackedTerminals
 from handrail.tools.terminals.search_terminal_buffer import SearchTerminalBuffer
 from handrail.tools.terminals.send_to_terminal import SendToTerminal
 from handrail.tools.terminals.wait_for_terminal import WaitForTerminal
-from handrail.tools.tool_context import Reach, child_environment
+from handrail.tools.tool_context import ToolContext, child_environment
 from handrail.tools.undo.undo_call import Undo
 
 log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
     sys.setswitchinterval(SWITCH_SECONDS)
     start_logging(places.logs)
     try:
-        standing = Standing.of(config, places.config, os.path.realpath(Path.home()))
+        standing = UserRules.of(config, places.config, os.path.realpath(Path.home()))
         with hold_lock(places.daemon_lock):
             daemon = Daemon(places, config, standing, port, announce)
             return anyio.run(daemon.serve, backend="asyncio")
@@ -125,7 +125,7 @@ class Foundation:
 
     journal: Journal
     records: Records
-    index: Index
+    index: SearchIndex
     keeper: Keeper
     terminals: Terminals
     terminal_events: TerminalEvents
@@ -135,7 +135,7 @@ class Daemon:
     """Builds and runs all parts."""
 
     def __init__(
-        self, places: Places, config: Config, standing: Standing, port: int | None, announce: bool
+        self, places: Places, config: Config, standing: UserRules, port: int | None, announce: bool
     ) -> None:
         self._places = places
         self._config = config
@@ -146,7 +146,7 @@ class Daemon:
         self._stop_requested = anyio.Event()
         self._ends_all = True
         self._access: Access | None = None
-        self._marked = Marked()
+        self._marked = MarksCache()
         self._presence = Presence()
         self._blobs = Blobs(places.blobs)
 
@@ -202,16 +202,16 @@ class Daemon:
             listener = await foundation.keeper.listen(*self._daemon_file.ports)
             self._daemon_file.note_port(listener.getsockname()[1])
             url = f"http://{HOST}:{listener.getsockname()[1]}"
-            agent_host = self._build_agent_host(foundation, gate, build_mcp_door(access, self._places, url))
-            rooms = await self._build_rooms(foundation, gate, access, url, agent_host)
-            mcp = Mcp(gate, self._config.command.wait_seconds)
-            callers = Callers(rooms.prompts.calling)
-            local = Local(mcp, rooms.access, callers, Lineage(), rooms.url)
-            streamable = Streamable(mcp, callers)
+            agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
+            context = await self._build_server_context(foundation, gate, access, url, agent_host)
+            mcp = McpServers(gate, self._config.command.wait_seconds)
+            callers = Callers(context.prompts.calling)
+            local = LocalSocketServer(mcp, context.access, callers, DoorLaunchers(), context.url)
+            streamable = StreamableHttp(mcp, callers)
             async with streamable.run():
                 self._start_background(group, foundation, gate)
                 await agent_host.start(group)
-                await self._accept_connections(group, rooms, listener, local, streamable)
+                await self._accept_connections(group, context, listener, local, streamable)
                 await self._stop_requested.wait()
                 if self._announce and not self._ends_all:
                     print_replaced()
@@ -239,12 +239,12 @@ class Daemon:
         """The rules of the configuration, the rules made from answers, and the trusted folders."""
         kept = [record.rule for record in await foundation.records.rules.all() if record.removed_at is None]
         trusted = [
-            Trusted(folder=record.folder, config=record.config)
+            TrustedFolder(folder=record.folder, config=record.config)
             for record in await foundation.records.rules.folders()
         ]
         return Rules(foundation.journal, self._standing, kept, trusted)
 
-    def _build_agent_host(self, foundation: Foundation, gate: Gate, door: Door) -> AgentHost:
+    def _build_agent_host(self, foundation: Foundation, gate: Gate, door: McpEntryBuilder) -> AgentHost:
         return build_agent_host(
             self._config.agents,
             Blobs(self._places.images),
@@ -256,23 +256,23 @@ class Daemon:
             door,
         )
 
-    async def _build_rooms(
+    async def _build_server_context(
         self, foundation: Foundation, gate: Gate, access: Access, url: str, agent_host: AgentHost
-    ) -> Rooms:
+    ) -> ServerContext:
         """Build the context of the HTTP routes."""
-        return Rooms(
+        return ServerContext(
             journal=foundation.journal,
             records=foundation.records,
             gate=gate,
             terminals=foundation.terminals,
-            means=self._build_means(),
+            settings=self._build_terminal_settings(),
             undo=Undo(foundation.records, foundation.journal, self._blobs, self._own_folders),
             marked=self._marked,
             access=access,
             url=url,
             command_line=build_connect_command(self._places.environment),
             started=await self._restore(gate, foundation, agent_host.threads),
-            pulse=Pulse(foundation.keeper),
+            pulse=LoopMonitor(foundation.keeper),
             stop=self.stop,
             presence=self._presence,
             index=foundation.index,
@@ -296,26 +296,33 @@ class Daemon:
             foundation.terminal_events.forgotten,
         )
         blobs = BlobRetention(self._blobs, undo.keep_days, undo.keep_bytes)
-        knowing = Knowing(foundation.terminals, self._marked)
+        knowing = InputDetector(foundation.terminals, self._marked)
         for work in (foundation.terminals.run, knowing.run, retention.run, blobs.run, foundation.index.run):
             group.start_soon(work)
         if self._config.notify.desktop:
             group.start_soon(Notifier(gate, self._presence.count, os.environ).run)
 
     async def _accept_connections(
-        self, group: TaskGroup, rooms: Rooms, listener: socket.socket, local: Local, streamable: Streamable
+        self,
+        group: TaskGroup,
+        context: ServerContext,
+        listener: socket.socket,
+        local: LocalSocketServer,
+        streamable: StreamableHttp,
     ) -> None:
         """Accept connections from now on."""
-        web = Web(guarded(rooms, streamable, listener.getsockname()[1]))
-        group.start_soon(rooms.pulse.run)
+        web = WebServer(build_guarded_app(context, streamable, listener.getsockname()[1]))
+        group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)
         group.start_soon(web.serve, [listener])
         group.start_soon((await self._listen_on_socket()).serve, local.handle)
-        group.start_soon(welcome, rooms)
-        self._daemon_file.put_up(rooms.url)
+        group.start_soon(create_first_thread, context)
+        self._daemon_file.put_up(context.url)
         if self._announce:
-            taken_port = None if rooms.url.endswith(f":{self._port}") else self._port
-            group.start_soon(ForegroundOutput(rooms.access, rooms.url, rooms.command_line, taken_port).run)
+            taken_port = None if context.url.endswith(f":{self._port}") else self._port
+            group.start_soon(
+                ForegroundOutput(context.access, context.url, context.command_line, taken_port).run
+            )
 
     @property
     def _own_folders(self) -> tuple[Path, ...]:
@@ -324,18 +331,18 @@ class Daemon:
 
     def _build_toolbox(self, gate: Gate, foundation: Foundation) -> Toolbox:
         own = self._own_folders
-        reach = Reach(
+        reach = ToolContext(
             terminals=foundation.terminals,
             records=foundation.records,
-            means=self._build_means(),
+            settings=self._build_terminal_settings(),
             own=own,
             marked=self._marked,
         )
         return build_toolbox(gate, reach, self._blobs, own)
 
-    def _build_means(self) -> Means:
+    def _build_terminal_settings(self) -> TerminalSettings:
         terminal, command = self._config.terminal, self._config.command
-        return Means(
+        return TerminalSettings(
             environment=child_environment(os.environ, command.env_pass),
             shell=terminal.shell,
             max_bytes=terminal.max_bytes,
@@ -349,7 +356,7 @@ class Daemon:
             for record in await foundation.records.credentials.all()
             if record.revoked_at is None
         ]
-        is_inside = started_inside()
+        is_inside = runs_inside_handrail()
         # A keeper met by a daemon that an agent started may be the agent's, with forged sign-ins.
         kept = b"" if is_inside else await foundation.keeper.recall(SIGN_INS) or b""
         access = Access(foundation.journal, clients, kept)
@@ -413,7 +420,7 @@ def _store_sign_ins(keeper: Keeper, sign_ins: bytes) -> None:
     keeper.post(Remember(keeper.number(), SIGN_INS, sign_ins))
 
 
-def build_toolbox(gate: Gate, reach: Reach, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
+def build_toolbox(gate: Gate, reach: ToolContext, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
     """Build all tools. `own` are Handrail's own folders, which are protected."""
     tools: list[Tool[Any, Any]] = [
         ReadFile(own),
@@ -435,7 +442,7 @@ def build_toolbox(gate: Gate, reach: Reach, blobs: Blobs, own: Sequence[Path]) -
         GetCall(reach.records),
         WaitForCall(reach, gate.open, gate.journal),
         ReadTextFile(own),
-        AgentWork(own, reach.means.environment),
+        AgentWork(own, reach.settings.environment),
         AgentForm(),
     ]
     return {tool.name: tool for tool in tools}

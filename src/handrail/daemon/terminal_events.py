@@ -19,7 +19,7 @@ from handrail.store.journal import Journal
 from handrail.store.records import Records
 from handrail.store.terminals import TerminalRecord
 from handrail.terminal.input.typing_history import RELEASED_BY
-from handrail.terminal.terminal import Asks, Taken, Terminal
+from handrail.terminal.terminal import InputRequest, PersonControl, Terminal
 from handrail.terminal.terminals import Terminals
 
 MOST_RUNNING = 10_000
@@ -123,11 +123,11 @@ class TerminalEvents:
         """Restore who holds a terminal and its open question; a hold that only came from typing is released."""
         if record.taken_by is not None and terminal.taken is None:
             if record.taken_holds:
-                terminal.taken = Taken(by=record.taken_by, holds=True)
+                terminal.taken = PersonControl(by=record.taken_by, holds=True)
             else:
                 self.released(terminal, RELEASED_BY)
         if record.asked_at is not None and record.asked_sure is not None:
-            terminal.asks = Asks(
+            terminal.asks = InputRequest(
                 prompt=record.asked_prompt or "",
                 sure=record.asked_sure,
                 secret=record.asked_secret,

@@ -2,3 +2,8 @@
 
 It is an ordinary MCP client behind an ordinary door, with no special access.
 """
+
+EXPORTS = {
+    "story": "run_story",
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

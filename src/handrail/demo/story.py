@@ -140,7 +140,7 @@ FLOOD = "seq -f 'a line of output, one of very many: %06.0f' 1 120000"
 """About 5 MB of output."""
 
 
-def tell(seconds: float, print_line: Print) -> list[str]:
+def run_story(seconds: float, print_line: Print) -> list[str]:
     """Play the script for at most `seconds`; returns the calls that still wait for a person."""
     story = _Story(seconds, print_line)
     try:

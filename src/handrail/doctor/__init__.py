@@ -35,3 +35,9 @@ def examine(places: Places) -> Iterator[Finding]:
     yield check_ripgrep()
     yield check_own_agent(places, os.environ)
     yield check_journal(places)
+
+
+EXPORTS = {
+    "checks": "Finding SECRETS check_rules variable_sources",
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -22,7 +22,7 @@ from handrail import __version__
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
 from handrail.door.connect import HelloRefused, dial, dial_path, say_hello
 from handrail.paths import Places
-from handrail.provider_keys import kept
+from handrail.provider_keys import read_keys
 from handrail.store.integrity import backup, verify
 
 Level = Literal["ok", "warn", "bad"]
@@ -149,9 +149,9 @@ def check_rules(path: Path) -> None:
     """Check the rules in this file and their examples. Raises BadConfig."""
     config = load(path)
     if config.rules:
-        from handrail.gate.rules.rules import Standing  # noqa: PLC0415 - brings the shell's grammar
+        from handrail.gate.rules.rules import UserRules  # noqa: PLC0415 - brings the shell's grammar
 
-        Standing.of(config, path, os.path.realpath(Path.home()))
+        UserRules.of(config, path, os.path.realpath(Path.home()))
 
 
 def check_config(places: Places) -> Finding:
@@ -278,7 +278,7 @@ def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
     if missing:
         says = f"Our own agent cannot run: {', '.join(missing)} cannot be imported."
         return Finding(name="agent", level="bad", says=says, fix="Install Handrail again.")
-    sources_found = {name: where for name, where in sources(places, environ).items() if where}
+    sources_found = {name: where for name, where in variable_sources(places, environ).items() if where}
     described = "; ".join(f"{name} ({', '.join(where)})" for name, where in sources_found.items())
     says = (
         f"Our own agent has {described}."
@@ -288,9 +288,9 @@ def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
     return Finding(name="agent", level="ok", says=says)
 
 
-def sources(places: Places, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def variable_sources(places: Places, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """The sources that set each variable, in order of precedence."""
-    configured, secret = _read_configured(places), kept(*SECRETS)
+    configured, secret = _read_configured(places), read_keys(*SECRETS)
     return {
         name: (
             *(["environment"] if environ.get(name, "").strip() else []),

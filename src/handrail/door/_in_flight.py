@@ -25,7 +25,7 @@ UNAVAILABLE = -32000
 """JSON-RPC server error. There is no more specific code for "the server behind this pipe is gone"."""
 
 
-class Flight:
+class RequestInFlight:
     """One request that was sent completely and is not answered yet."""
 
     __slots__ = ("call", "method")
@@ -35,11 +35,11 @@ class Flight:
         self.call: str | None = None
 
 
-class Flights:
+class RequestsInFlight:
     """Open requests in both directions, across all connections of this door."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Flight] = {}
+        self._open: dict[str, RequestInFlight] = {}
         self._weight = 0
         self._asked: set[str] = set()
         self._stale: set[str] = set()
@@ -64,7 +64,7 @@ class Flights:
         for each in piece.messages:
             if each.is_request and each.key and each.method:
                 self._remove(each.key)
-                self._open[each.key] = Flight(each.method)
+                self._open[each.key] = RequestInFlight(each.method)
                 self._weight += _weight(each.key, each.method)
             elif each.cancels:
                 self._remove(each.cancels)
@@ -140,7 +140,7 @@ class Flights:
             self._weight -= _weight(key, flight.method)
 
 
-def interrupted(key: str, flight: Flight, modern: bool) -> bytes:
+def interrupted(key: str, flight: RequestInFlight, modern: bool) -> bytes:
     """Build the answer to a request that was sent and whose outcome is unknown."""
     gone = "Handrail's daemon went away before it answered this request."
     if flight.method != "tools/call":

@@ -12,7 +12,7 @@ import select
 import socket
 import time
 
-from handrail.door._in_flight import Flights
+from handrail.door._in_flight import RequestsInFlight
 from handrail.door.connect import DaemonNotRunning, HelloRefused
 from handrail.door.jsonrpc_lines import Lines, Message, Outbox, Piece, key_of
 
@@ -35,7 +35,7 @@ NOTE = b'{"handrail":'
 class Link:
     """A connection to a daemon, after the hello."""
 
-    def __init__(self, sock: socket.socket, flights: Flights) -> None:
+    def __init__(self, sock: socket.socket, flights: RequestsInFlight) -> None:
         self.since = time.monotonic()
         self.said_bye = False
         """Whether the daemon announced that it exits on purpose."""
@@ -166,7 +166,7 @@ class Pump:
         self._client_takes = select.poll()
         self._client_takes.register(stdout, select.POLLOUT)
         self._link: Link | None = None
-        self._flights = Flights()
+        self._flights = RequestsInFlight()
         self._retry = Retry()
         self._from_client = Lines()
         self._to_daemon = Outbox()

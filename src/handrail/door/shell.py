@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FAILED, NO_DAEMON = 1, 3
 
 
-class Wish:
+class ShellRequest:
     """The options of the command line."""
 
     # Not a dataclass: importing dataclasses takes longer than opening the terminal.
@@ -52,9 +52,9 @@ def main(arguments: list[str]) -> int | None:
     return None if wish is None else run(wish)
 
 
-def parse(arguments: list[str]) -> Wish | None:
+def parse(arguments: list[str]) -> ShellRequest | None:
     """Parse the options for opening a shell; None for any other. The full command line handles help and errors."""
-    wish, rest = Wish(), list(arguments)
+    wish, rest = ShellRequest(), list(arguments)
     while rest and rest[0].startswith("-"):
         match rest.pop(0).partition("="):
             case ("--", "", ""):
@@ -74,7 +74,7 @@ def parse(arguments: list[str]) -> Wish | None:
     return wish
 
 
-def run(wish: Wish) -> int:
+def run(wish: ShellRequest) -> int:
     """Show the terminal until the program ends; return the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     hide_memory()
@@ -88,7 +88,7 @@ def run(wish: Wish) -> int:
     return _run_in_window(wish)
 
 
-def _run_in_window(wish: Wish) -> int:
+def _run_in_window(wish: ShellRequest) -> int:
     try:
         with Window(0) as window:
             relay, terminal = _show_terminal(wish, window)
@@ -107,7 +107,7 @@ def _run_in_window(wish: Wish) -> int:
     return die_by(relay.ended_by)
 
 
-def _why_plain(wish: Wish) -> str:
+def _why_plain(wish: ShellRequest) -> str:
     inside = os.environ.get("HANDRAIL_TERMINAL")
     if inside:
         return f"This is terminal {inside} of Handrail already, so no other is opened in it."
@@ -124,7 +124,7 @@ class NotKept(Exception):
         self.code = code
 
 
-def _show_terminal(wish: Wish, window: Window) -> tuple[Relay, Attached]:
+def _show_terminal(wish: ShellRequest, window: Window) -> tuple[Relay, Attached]:
     """Open a terminal and show it until the program or the window ends. Raises NotKept, Interrupted."""
     places = Places.find(os.environ)
     terminal = _open_attached(wish, places)
@@ -142,7 +142,7 @@ def _show_terminal(wish: Wish, window: Window) -> tuple[Relay, Attached]:
     return relay, terminal
 
 
-def _open_attached(wish: Wish, places: Places) -> Attached:
+def _open_attached(wish: ShellRequest, places: Places) -> Attached:
     try:
         terminal = open_terminal(
             places, wish.command, wish.name, keep=wish.keep, is_patient=not wish.or_plain

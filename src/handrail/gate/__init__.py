@@ -1,0 +1,25 @@
+"""The gate: decides which calls run, asks people, runs the calls and fixes their outcomes."""
+
+EXPORTS = {
+    "approval": "Answer Approval format_age",
+    "call": "Call Outcome new_id",
+    "feedback": "describe_edit",
+    "gate": "Gate Reply Request",
+    "operation": "Operation",
+    "person_actions": "",
+    "restore": "restore",
+    "risk": "Assessment CallAssessment READERS assess_call",
+    "rules.explanation": "Explanation ListedRule Step explain",
+    "rules.matching": "AGENT_WORK",
+    "rules.policy": "Policy describe_rule",
+    "rules.rule_builder": "BadRule",
+    "rules.rules": "Rules UnknownRule UserRules",
+    "rules.suggestions": "RuleStatistics SuggestedRule measure_rule suggest_from_history suggest_rules",
+    "rules.trust": "FolderTrust TrustedFolder",
+    "shell.shell_parser": "Line Opaque PARTS_MAX Part parse",
+    "tool": (
+        "CallReport Plan Proposal ReceiptFacts Refusal Salvage Tool Toolbox UndoAction UndoFile UndoPlan "
+        "UndoSubject Undoer UnknownUndo"
+    ),
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

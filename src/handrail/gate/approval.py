@@ -81,7 +81,7 @@ class Approval:
     def show(self, draft: Draft) -> None:
         """Set the draft that would run and that people see."""
         self.draft = draft
-        self.footings.add(draft.deed.footing)
+        self.footings.add(draft.planned.footing)
 
     def answer(self, answer: Answer, allowed: str = "") -> int | None:
         """Record the answer and return its sequence number; None if the approval is already closed.
@@ -144,12 +144,12 @@ class Approval:
 
     def closed(self) -> str:
         """Sentence about how the approval was closed, for a late answer."""
-        past = f"{ago(_ms_since(self._closed_at))} ago"
+        past = f"{format_age(_ms_since(self._closed_at))} ago"
         if self.answered is not None:
             word = "allowed" if self.answered.kind == "allow" else "denied"
             return f"Already {word} by {self.answered.by}, {past}."
         if self.expired_ms is not None:
-            return f"Already expired, {past}: nobody answered within {ago(self.expired_ms)}."
+            return f"Already expired, {past}: nobody answered within {format_age(self.expired_ms)}."
         return f"Already withdrawn, {past}: {self.withdrawn or 'its call has ended'}."
 
 
@@ -157,7 +157,7 @@ def _ms_since(moment: float) -> int:
     return int((anyio.current_time() - moment) * 1000)
 
 
-def ago(ms: int) -> str:
+def format_age(ms: int) -> str:
     """Format a duration: 12 s · 7 min · 3 h · 2 d."""
     seconds = ms // 1000
     for least, size, unit in ((172_800, 86_400, "d"), (7200, 3600, "h"), (120, 60, "min")):

@@ -33,20 +33,20 @@ LARGEST = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class ParsedCall:
     """A tool and its validated input."""
 
     tool: Tool[Any, Any]
     input: BaseModel
 
 
-def parse(toolbox: Toolbox, name: str, input: Json) -> Parsed | str:
+def parse(toolbox: Toolbox, name: str, input: Json) -> ParsedCall | str:
     """Find the tool and validate its input; an error sentence for the model if either fails."""
     tool = toolbox.get(name)
     if tool is None:
         return describe_unknown_tool(toolbox, name)
     try:
-        return Parsed(tool=tool, input=tool.input.model_validate(input))
+        return ParsedCall(tool=tool, input=tool.input.model_validate(input))
     except ValidationError as error:
         return _describe_errors(name, error)
 
@@ -110,7 +110,7 @@ def _describe_error(kind: str, where: tuple[int | str, ...], message: str) -> st
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deed:
+class PlannedCall:
     """A tool, its input and the plan made from it, independent of any rule."""
 
     tool: Tool[Any, Any]
@@ -147,18 +147,18 @@ class Deed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A deed, and the decision about it under the rules of one moment."""
+    """A planned call, and the decision about it under the rules of one moment."""
 
-    deed: Deed
+    planned: PlannedCall
     decision: Decision
 
     @property
     def plan(self) -> Plan:
-        return self.deed.plan
+        return self.planned.plan
 
     @property
     def digest(self) -> str:
-        return seal(self.deed.substance, self.decision.basis)
+        return seal(self.planned.substance, self.decision.basis)
 
 
 class Drafts:
@@ -168,33 +168,35 @@ class Drafts:
         self._rules = rules
         self._toolbox = toolbox
 
-    async def first(self, parsed: Parsed, input: Json, caller: Caller) -> Draft:
+    async def draft_parsed(self, parsed: ParsedCall, input: Json, caller: Caller) -> Draft:
         """Draft an already parsed call. Raises Refusal."""
-        return await self._draft(parsed, input, None, caller)
+        return await self._plan_and_decide(parsed, input, None, caller)
 
-    async def fresh(self, tool: str, input: Json, caller: Caller, content: str | None = None) -> Draft:
+    async def draft(self, tool: str, input: Json, caller: Caller, content: str | None = None) -> Draft:
         """Parse, plan and decide from scratch; `content` replaces the proposed file content. Raises Refusal."""
         parsed = find_excess(input) or parse(self._toolbox, tool, input)
         if isinstance(parsed, str):
             raise Refusal(parsed)
-        return await self._draft(parsed, input, content, caller)
+        return await self._plan_and_decide(parsed, input, content, caller)
 
-    def again(self, draft: Draft, caller: Caller) -> Draft:
+    def decide_again(self, draft: Draft, caller: Caller) -> Draft:
         """The same plan with a decision under the current rules."""
-        return replace(draft, decision=self._decide(draft.deed, caller))
+        return replace(draft, decision=self._decide(draft.planned, caller))
 
-    async def _draft(self, parsed: Parsed, input: Json, content: str | None, caller: Caller) -> Draft:
+    async def _plan_and_decide(
+        self, parsed: ParsedCall, input: Json, content: str | None, caller: Caller
+    ) -> Draft:
         tool = parsed.tool
         base = plan = await tool.plan(parsed.input, caller)
         if content is not None:  # diffing large files is slow
             plan = await anyio.to_thread.run_sync(tool.review, base, content, ())
-        deed = Deed(tool=tool, input=input, base=base, content=content, plan=plan)
-        return Draft(deed=deed, decision=self._decide(deed, caller))
+        planned = PlannedCall(tool=tool, input=input, base=base, content=content, plan=plan)
+        return Draft(planned=planned, decision=self._decide(planned, caller))
 
-    def _decide(self, deed: Deed, caller: Caller) -> Decision:
-        if deed.plan.asks:
-            return Decision(effect="ask", rule="asks a person", why=deed.plan.asks)
-        return self._rules.policy(caller).decide(deed.tool.name, deed.plan.claims, caller)
+    def _decide(self, planned: PlannedCall, caller: Caller) -> Decision:
+        if planned.plan.asks:
+            return Decision(effect="ask", rule="asks a person", why=planned.plan.asks)
+        return self._rules.policy(caller).decide(planned.tool.name, planned.plan.claims, caller)
 
 
 def canonical_json(value: Json) -> str:

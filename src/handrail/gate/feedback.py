@@ -16,11 +16,11 @@ UNCHANGED = "Nothing: it runs as it was asked."
 
 def describe_feedback(asked: Json, input: Json, review: str) -> str:
     """The message that the agent will get about a changed input and a review."""
-    lines = [changed(asked, input)] if _differing(asked, input) else []
+    lines = [describe_edit(asked, input)] if _differing(asked, input) else []
     return "\n".join([*lines, *([review] if review else [])]) or UNCHANGED
 
 
-def changed(asked: Json, input: Json) -> str:
+def describe_edit(asked: Json, input: Json) -> str:
     """One sentence about the difference between two inputs."""
     changes = [_describe_change(name, asked, input) for name in _differing(asked, input)]
     return f"A person changed this call before allowing it: {'; '.join(changes)}."
@@ -33,7 +33,7 @@ def add_feedback(result: Result | None, asked: Json, edited: Json | None, said: 
     original = result or Result(text="", data={})
     first, data = list[str](), dict(original.data)
     if edited is not None:
-        first.append(changed(asked, edited))
+        first.append(describe_edit(asked, edited))
         data["edited"] = {"input": edited, "asked": asked}
     if said:
         first.append(f"The person who allowed it says: {said}")

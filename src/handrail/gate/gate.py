@@ -21,7 +21,7 @@ from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import (
     Draft,
     Drafts,
-    Parsed,
+    ParsedCall,
     canonical_json,
     cut_name,
     describe_unknown_tool,
@@ -108,7 +108,7 @@ class Gate:
         if excess is not None:
             request = replace(request, input={})  # too large or too deep to be journaled
         parsed = excess or self._parse(request, advisory)
-        if isinstance(parsed, Parsed) and (twin := self._find_twin(parsed, request)):
+        if isinstance(parsed, ParsedCall) and (twin := self._find_twin(parsed, request)):
             return Reply(call=twin, outcome=None, repeated=True)
         patience = None if isinstance(parsed, str) else parsed.tool.patience(parsed.input)
         call = self._open(request, parsed)
@@ -117,7 +117,7 @@ class Gate:
         self._start(call, parsed)
         return await self._reply(call, request.patience if patience is None else patience)
 
-    def _parse(self, request: Request, advisory: bool) -> Parsed | str:
+    def _parse(self, request: Request, advisory: bool) -> ParsedCall | str:
         """Parse the request. `submit` cannot use an advisory tool, and `ask` can use no other."""
         tool = self.toolbox.get(request.tool)
         if tool is not None and (tool.assurance == "advisory") != advisory:
@@ -192,7 +192,7 @@ class Gate:
     def _end_operation(self, operation: Operation) -> None:
         """Settle its open calls without waiting for their work to stop, and journal `OperationEnded`."""
         del self.operations[operation.id]
-        held = [call for call in self.open.values() if operation.takes(call)]
+        held = [call for call in self.open.values() if operation.ends_call(call)]
         by = operation.cancelled_by or OPERATION
         cut = Outcome(ending="cancelled", by=by, message="Cancelled with its operation")
         taken = () if self._leaving else tuple(call.id for call in held if self.end(call, cut))
@@ -207,7 +207,7 @@ class Gate:
         )
         self._append(ended)
 
-    def _find_twin(self, parsed: Parsed, request: Request) -> Call | None:
+    def _find_twin(self, parsed: ParsedCall, request: Request) -> Call | None:
         """An open call by the same client with the same tool and input that the client no longer waits for."""
         if parsed.tool.repeats or request.anew:
             return None
@@ -218,7 +218,7 @@ class Gate:
                 return call
         return None
 
-    def _open(self, request: Request, parsed: Parsed | str) -> Call:
+    def _open(self, request: Request, parsed: ParsedCall | str) -> Call:
         name = cut_name(request.tool)
         title = name if isinstance(parsed, str) else parsed.tool.display(parsed.input)
         assurance = "bound" if isinstance(parsed, str) else parsed.tool.assurance
@@ -226,7 +226,7 @@ class Gate:
         self.open[call.id] = call
         return call
 
-    def _start(self, call: Call, parsed: Parsed | str) -> None:
+    def _start(self, call: Call, parsed: ParsedCall | str) -> None:
         """Start the call's task, or settle the call if it cannot run."""
         operation = self.operations.get(call.caller.operation or "")
         if isinstance(parsed, str):
@@ -373,7 +373,7 @@ def decide_again(drafts: Drafts, calls: Iterable[Call]) -> None:
         if approval is None or approval.draft is None or not approval.open:
             continue
         try:
-            _decide(approval, drafts.again(approval.draft, call.caller))
+            _decide(approval, drafts.decide_again(approval.draft, call.caller))
         except Unwritable as problem:
             log.error("approval %s stays open: its answer could not be recorded: %s", approval.id, problem)
 

@@ -60,7 +60,7 @@ class Operation:
             self._ending(self)
             self.scope.cancel()
 
-    def takes(self, call: Call) -> bool:
+    def ends_call(self, call: Call) -> bool:
         """Whether the call ends together with this operation."""
         left = call.handed_back or call.client_gone
         return call.caller.operation == self.id and (self.cancelled_by is not None or not left)

@@ -15,7 +15,7 @@ from handrail.gate.draft import Draft, canonical_json
 from handrail.gate.feedback import describe_feedback
 from handrail.gate.gate import Gate
 from handrail.gate.pipeline import find_drift
-from handrail.gate.risk import Weight, weigh
+from handrail.gate.risk import CallAssessment, assess_call
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Salvage
 from handrail.store.actor import Actor
@@ -25,18 +25,18 @@ CANCELLED = "Cancelled by user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class EditPreview:
     """Preview of a call with a person's change: its plan, risk and decision."""
 
     digest: str
     decision: Decision
-    risk: Weight
+    risk: CallAssessment
     plan: Plan
     tells: str
     """The message that the agent will get about the change."""
 
 
-class Proposed(NamedTuple):
+class CurrentProposal(NamedTuple):
     """The file before and after the call, and how it changed since the approval was opened."""
 
     proposal: Proposal
@@ -45,7 +45,7 @@ class Proposed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
+class AllowResult:
     """Result for one approval of `allow_low`."""
 
     approval: str
@@ -86,40 +86,42 @@ async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) ->
     return seq
 
 
-async def edit(gate: Gate, call: Call, input: Json | None = None, content: str | None = None) -> Edit:
+async def edit(gate: Gate, call: Call, input: Json | None = None, content: str | None = None) -> EditPreview:
     """Preview a waiting call with a change, or as it is now if there is no change. Raises Conflict or Refusal."""
     draft = await edited(gate, call, input, content)
-    return Edit(
+    return EditPreview(
         digest=draft.digest,
         decision=draft.decision,
-        risk=weigh(draft.plan.claims),
+        risk=assess_call(draft.plan.claims),
         plan=draft.plan,
-        tells=describe_feedback(call.input, draft.deed.input, draft.deed.tool.tells(draft.plan)),
+        tells=describe_feedback(
+            call.input, draft.planned.input, draft.planned.tool.describe_review(draft.plan)
+        ),
     )
 
 
-async def proposal(gate: Gate, call: Call) -> Proposed:
+async def proposal(gate: Gate, call: Call) -> CurrentProposal:
     """The file that a waiting call would write now. Raises Conflict, or Refusal if it writes no file."""
-    approval = question(call)
+    approval = find_open_approval(call)
     asked = approval.draft
     try:
-        now = await gate.drafts.fresh(call.tool, call.input, call.caller)
+        now = await gate.drafts.draft(call.tool, call.input, call.caller)
     except Refusal as refusal:
-        if asked is None or asked.deed.proposal is None:
+        if asked is None or asked.planned.proposal is None:
             raise
         drifted = await find_drift(asked, refusal.sentence)
-        return Proposed(asked.deed.proposal, drifted.sentence, drifted.difference)
-    current = now.deed.proposal
+        return CurrentProposal(asked.planned.proposal, drifted.sentence, drifted.difference)
+    current = now.planned.proposal
     if current is None:
         raise Refusal(f"{call.tool} proposes no file, so there is nothing to review.")
-    approval.footings.add(now.deed.footing)
-    if asked is not None and asked.deed.footing == now.deed.footing and asked.digest == approval.digest:
-        return Proposed(current, None, "")
+    approval.footings.add(now.planned.footing)
+    if asked is not None and asked.planned.footing == now.planned.footing and asked.digest == approval.digest:
+        return CurrentProposal(current, None, "")
     drifted = await find_drift(asked, now)
-    return Proposed(current, drifted.sentence, drifted.difference)
+    return CurrentProposal(current, drifted.sentence, drifted.difference)
 
 
-async def allow_low(gate: Gate, seen: Sequence[tuple[Approval, str]], by: Actor) -> list[Allowed]:
+async def allow_low(gate: Gate, seen: Sequence[tuple[Approval, str]], by: Actor) -> list[AllowResult]:
     """Allow several approvals of low risk, each with its digest. Each succeeds or fails independently."""
     return [await _allow_low(gate, approval, digest, by) for approval, digest in seen]
 
@@ -133,7 +135,7 @@ def completion(gate: Gate, call: Call) -> Completion:
     """Describe the effect of Complete without doing it."""
     tool = gate.toolbox[call.tool]
     if call.status == "waiting":
-        if tool.accepts:
+        if tool.completes_by_accepting:
             return Completion(does="accept_diff", tells="The diff is accepted as shown.", runs_on=False)
         return Completion(does="cancel", tells=CANCELLED, runs_on=False)
     salvage = gate.salvage(call)
@@ -178,7 +180,7 @@ async def accept(
     """Complete a waiting write with the person's edited content; `digest` is that of `edit`. False if it had ended."""
     review = Answer(kind="allow", by=by, content=content, comments=comments)
     try:
-        await answer(gate, question(call), review, digest)
+        await answer(gate, find_open_approval(call), review, digest)
     except Conflict:
         if call.status == "waiting":
             raise
@@ -186,18 +188,20 @@ async def accept(
     return True
 
 
-async def _allow_low(gate: Gate, approval: Approval, digest: str, by: Actor) -> Allowed:
+async def _allow_low(gate: Gate, approval: Approval, digest: str, by: Actor) -> AllowResult:
     risk = approval.asked.risk
     if approval.open and risk != "low":
         message = f"Its risk is {risk}, so it is not allowed together with others. Answer it by itself."
-        return Allowed(approval=approval.id, won=False, message=message)
+        return AllowResult(approval=approval.id, won=False, message=message)
     if approval.open and approval.plan is not None and approval.plan.asks:
-        return Allowed(approval=approval.id, won=False, message=f"{approval.plan.asks} Answer it by itself.")
+        return AllowResult(
+            approval=approval.id, won=False, message=f"{approval.plan.asks} Answer it by itself."
+        )
     try:
         seq = await answer(gate, approval, Answer(kind="allow", by=by), digest)
     except Conflict as conflict:
-        return Allowed(approval=approval.id, won=False, message=str(conflict))
-    return Allowed(approval=approval.id, won=True, message="Allowed.", seq=seq)
+        return AllowResult(approval=approval.id, won=False, message=str(conflict))
+    return AllowResult(approval=approval.id, won=True, message="Allowed.", seq=seq)
 
 
 def _return_text(gate: Gate, call: Call, by: Actor, text: str, stop: bool) -> bool:
@@ -224,7 +228,7 @@ NO_EDITS = "This agent cannot take edited input: it does this itself. Allow it a
 MOVED = "The file has changed since you looked at it. Look at it again, then send your review."
 
 
-def question(call: Call) -> Approval:
+def find_open_approval(call: Call) -> Approval:
     """The call's open approval. Raises Conflict with the reason if it has none or it is closed."""
     if call.approval is None:
         raise Conflict("It waits for nobody's answer.")
@@ -238,13 +242,13 @@ async def edited(gate: Gate, call: Call, input: Json | None, content: str | None
 
     A review must start from a shown version of the file, so that it does not overwrite changes that no one has seen.
     """
-    approval = question(call)
+    approval = find_open_approval(call)
     new_input = call.input if input is None else input
     changes = content is not None or canonical_json(new_input) != canonical_json(call.input)
     if changes and not gate.toolbox[call.tool].edits:
         raise Refusal(NO_EDITS)
-    draft = await gate.drafts.fresh(call.tool, new_input, call.caller, content)
-    if content is not None and input is None and draft.deed.footing not in approval.footings:
+    draft = await gate.drafts.draft(call.tool, new_input, call.caller, content)
+    if content is not None and input is None and draft.planned.footing not in approval.footings:
         raise Conflict(MOVED)
     return draft
 
@@ -254,7 +258,7 @@ def settle(gate: Gate, call: Call, answer: Answer, digest: str, edit: Draft | No
 
     Raises Conflict.
     """
-    approval = question(call)
+    approval = find_open_approval(call)
     if digest != (approval.digest if edit is None else edit.digest):
         raise Conflict(STALE)
     _check_allowed(gate, call, answer, edit or approval.draft)
@@ -292,7 +296,7 @@ async def add_rules(gate: Gate, call: Call, approval: Approval, edit: Draft | No
 def _check_allowed(gate: Gate, call: Call, answer: Answer, draft: Draft | None) -> None:
     """Raise Conflict if a rule denies the call: a person's answer cannot override it."""
     if answer.kind == "allow" and draft is not None:
-        decision = gate.drafts.again(draft, call.caller).decision
+        decision = gate.drafts.decide_again(draft, call.caller).decision
         if decision.effect == "deny":
             raise Conflict(f"This cannot be allowed. {decision.why}")
 
@@ -306,4 +310,4 @@ def _bound(gate: Gate, call: Call, approval: Approval, edit: Draft | None) -> st
     draft = edit or approval.draft
     if draft is None or (edit is None and draft.digest != approval.digest):
         return approval.digest
-    return gate.drafts.again(draft, call.caller).digest
+    return gate.drafts.decide_again(draft, call.caller).digest

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import anyio.to_thread
 
 from handrail.errors import Unwritable
-from handrail.gate.approval import Answer, Approval, ago
+from handrail.gate.approval import Answer, Approval, format_age
 from handrail.gate.call import Call, Outcome, new_id
-from handrail.gate.draft import Draft, Drafts, Parsed
+from handrail.gate.draft import Draft, Drafts, ParsedCall
 from handrail.gate.feedback import join_comments
-from handrail.gate.risk import weigh
+from handrail.gate.risk import assess_call
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Refusal
 from handrail.store.actor import HANDRAIL, Actor, approval_actor, rule_actor, tool_actor
@@ -40,7 +40,7 @@ class Drift:
 async def find_drift(asked: Draft | None, now: Draft | str) -> Drift:
     """Describe the difference. `asked` can be None after a restart; `now` is an error sentence if drafting failed."""
     if asked is not None:
-        change = await anyio.to_thread.run_sync(asked.deed.tool.changed_since, asked.deed.base)
+        change = await anyio.to_thread.run_sync(asked.planned.tool.changed_since, asked.planned.base)
         if change is not None:
             return Drift(sentence=change[0], difference=change[1])
     if isinstance(now, str):
@@ -76,7 +76,7 @@ class Pipeline:
         self._drafts = drafts
         self._patience = expire_seconds or None
 
-    async def walk(self, call: Call, parsed: Parsed) -> Outcome:
+    async def walk(self, call: Call, parsed: ParsedCall) -> Outcome:
         """Run all steps, from the first draft."""
         return await self._outcome(call, lambda: self._decide(call, parsed))
 
@@ -99,8 +99,8 @@ class Pipeline:
             message = f"{call.tool} broke: {type(error).__name__}. This is a fault in Handrail; its log has the details."
             return Outcome(ending="failed", by=HANDRAIL, message=message)
 
-    async def _decide(self, call: Call, parsed: Parsed) -> Outcome:
-        draft = await self._drafts.first(parsed, call.input, call.caller)
+    async def _decide(self, call: Call, parsed: ParsedCall) -> Outcome:
+        draft = await self._drafts.draft_parsed(parsed, call.input, call.caller)
         if call.outcome is not None:  # the call ended while the plan was made: open no approval
             return call.outcome
         match draft.decision.effect:
@@ -116,7 +116,7 @@ class Pipeline:
     async def _ask_again(self, call: Call, approval: Approval) -> Outcome:
         """Redraft, show the draft and wait. The digest stays the same, so a changed draft cannot run."""
         with suppress(Refusal):
-            draft = await self._drafts.fresh(call.tool, call.input, call.caller)
+            draft = await self._drafts.draft(call.tool, call.input, call.caller)
             approval.asked = replace(_opened_event(approval.id, call, draft), digest=approval.digest)
             approval.show(draft)
         return await self._ask(call, approval)
@@ -140,8 +140,8 @@ class Pipeline:
         """Redraft and run, if the digest is still the allowed one and no rule denies it."""
         new_input = call.input if answer.input is None else answer.input
         try:
-            now = await self._drafts.fresh(call.tool, new_input, call.caller, answer.content)
-            plan = await now.deed.commented(answer.comments)
+            now = await self._drafts.draft(call.tool, new_input, call.caller, answer.content)
+            plan = await now.planned.commented(answer.comments)
         except Refusal as refusal:  # drafting succeeded when the approval was opened
             return _void(approval, await find_drift(approval.draft, refusal.sentence))
         if now.decision.effect == "deny":
@@ -165,7 +165,7 @@ class Pipeline:
             await self._journal.committed(call.opened_seq)
             if call.outcome is not None:  # the call ended during the commit: it must not act
                 return call.outcome
-            decision = self._drafts.again(draft, call.caller).decision
+            decision = self._drafts.decide_again(draft, call.caller).decision
             if decision.effect == "deny":  # a rule was added during the commit
                 return _denied_by_rule(decision)
             if (
@@ -173,12 +173,12 @@ class Pipeline:
             ):  # the rule was removed during the commit
                 return _fail_rule_withdrawn(allowed_by.rule)
         call.plan = plan
-        result = await draft.deed.tool.run(plan, call)
+        result = await draft.planned.tool.run(plan, call)
         return Outcome(ending="done", by=tool_actor(call.tool), result=result)
 
 
 def _opened_event(id: str, call: Call, draft: Draft) -> ApprovalOpened:
-    weight = weigh(draft.plan.claims)
+    weight = assess_call(draft.plan.claims)
     return ApprovalOpened(
         approval=id,
         call=call.id,
@@ -212,9 +212,7 @@ def _describe_withdrawn(rule: str) -> str:
 
 def expired_outcome(after_ms: int) -> Outcome:
     """Outcome of a call whose approval expired."""
-    message = (
-        f"Expired: nobody answered within {ago(after_ms)}. Nothing was run; ask again when somebody is there."
-    )
+    message = f"Expired: nobody answered within {format_age(after_ms)}. Nothing was run; ask again when somebody is there."
     return Outcome(ending="failed", by=HANDRAIL, message=message)
 
 

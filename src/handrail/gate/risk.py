@@ -155,7 +155,7 @@ _PROTECTED: dict[Action, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
+class CallAssessment:
     """The assessment of a whole call, and of each claim in order."""
 
     level: Risk
@@ -163,7 +163,7 @@ class Weight:
     parts: tuple[Assessment, ...]
 
 
-def weigh(claims: Sequence[Claim]) -> Weight:
+def assess_call(claims: Sequence[Claim]) -> CallAssessment:
     whole = assess(claims)
     parts = tuple(assess((claim,)) for claim in claims)
-    return Weight(level=whole.level, reasons=whole.reasons, parts=parts)
+    return CallAssessment(level=whole.level, reasons=whole.reasons, parts=parts)

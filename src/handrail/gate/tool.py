@@ -150,7 +150,7 @@ class Tool(ABC, Generic[InputT, PlanT]):
     """The tool's own fields of a result, each optional: a call can end before any of them is known."""
     reads_only: ClassVar[bool] = False
     destructive: ClassVar[bool] = False
-    accepts: ClassVar[bool] = False
+    completes_by_accepting: ClassVar[bool] = False
     """Complete on a waiting call accepts what its preview shows."""
     repeats: ClassVar[bool] = False
     """An equal call while one is open is a new call, not a retry by a client that timed out."""
@@ -181,7 +181,7 @@ class Tool(ABC, Generic[InputT, PlanT]):
         """The same plan with a person's edit of the proposed content. Slow for large files. Raises Refusal."""
         raise Refusal(f"{self.name} proposes no file, so there is nothing to review.")
 
-    def tells(self, plan: PlanT) -> str:
+    def describe_review(self, plan: PlanT) -> str:
         """The message for the agent about the review in a plan; empty without a review."""
         return ""
 
@@ -206,8 +206,8 @@ class Tool(ABC, Generic[InputT, PlanT]):
 
 Toolbox = Mapping[str, Tool[Any, Any]]
 
-Does = Literal["restore", "remove", "recreate", "nothing", "refuse"]
-Of = Literal["call", "operation", "thread", "undo"]
+UndoAction = Literal["restore", "remove", "recreate", "nothing", "refuse"]
+UndoSubject = Literal["call", "operation", "thread", "undo"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +215,7 @@ class UndoFile:
     """One file of an undo."""
 
     path: str
-    does: Does
+    does: UndoAction
     says: str
     diff: str = ""
     """Diff of the undo; for a refused file, of the conflicting change."""
@@ -229,7 +229,7 @@ class UndoPlan:
 
     what: str
     """Id of the call, operation, thread or undo to undo."""
-    of: Of
+    of: UndoSubject
     title: str
     digest: str
     """Identifies the effects; an undo with another digest is refused."""
@@ -250,7 +250,7 @@ class UnknownUndo(Exception):
         )
 
 
-class Undoes(Protocol):
+class Undoer(Protocol):
     """Undoes file changes made by calls."""
 
     async def preview(self, id: str) -> UndoPlan:

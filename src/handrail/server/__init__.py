@@ -1,0 +1,15 @@
+"""The servers of the daemon: MCP, the HTTP API, the live sockets and the page."""
+
+EXPORTS = {
+    "access": "Access Client",
+    "api.call_models": "Restart",
+    "api.calls": "now_ms",
+    "api.threads": "create_first_thread",
+    "app": "HOST WebServer build_guarded_app",
+    "context": "Presence ServerContext",
+    "health": "LoopMonitor",
+    "mcp.local_socket": "LocalSocketServer",
+    "mcp.mcp_server": "Callers McpServers",
+    "mcp.streamable_http": "StreamableHttp",
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -26,7 +26,7 @@ from handrail import __version__
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.rules.rule_builder import BadRule
-from handrail.gate.rules.rules import NoRule
+from handrail.gate.rules.rules import UnknownRule
 from handrail.gate.tool import Refusal, UnknownUndo
 from handrail.server.api import (
     agents,
@@ -47,10 +47,10 @@ from handrail.server.api.call_models import Problem
 from handrail.server.api.prompts import BadImage
 from handrail.server.api.terminal_models import SOCKET_SHAPES
 from handrail.server.api.thread_models import FLOW_SHAPES
-from handrail.server.context import Rooms
+from handrail.server.context import ServerContext
 from handrail.server.guard import BodyLimit, Guard
 from handrail.server.live import event_stream, terminal_attach, thread_stream
-from handrail.server.mcp.streamable_http import Streamable
+from handrail.server.mcp.streamable_http import StreamableHttp
 from handrail.store.export import NotImportable
 from handrail.terminal.keeper_client import KeeperError
 
@@ -62,17 +62,17 @@ WS_BYTES = 1024 * 1024
 """Longest WebSocket frame a client may send. Bounds memory; a paste into a terminal is far smaller."""
 
 
-def guarded(rooms: Rooms, streamable: Streamable, port: int) -> ASGIApp:
+def build_guarded_app(context: ServerContext, streamable: StreamableHttp, port: int) -> ASGIApp:
     """Build the complete application, behind the guard."""
-    app = BodyLimit(build_app(rooms, streamable))
-    return Guard(app, rooms.access, (f"{HOST}:{port}", f"localhost:{port}"))
+    app = BodyLimit(build_app(context, streamable))
+    return Guard(app, context.access, (f"{HOST}:{port}", f"localhost:{port}"))
 
 
-def build_app(rooms: Rooms, streamable: Streamable) -> Starlette:
+def build_app(context: ServerContext, streamable: StreamableHttp) -> Starlette:
     """Build the application without the guard."""
-    api = build_api(rooms)
+    api = build_api(context)
     for sockets in (event_stream.sockets, terminal_attach.sockets, thread_stream.sockets):
-        api.include_router(sockets(rooms), prefix="/api")
+        api.include_router(sockets(context), prefix="/api")
     routes = [Route("/mcp", streamable), *page_routes(), Mount("/", api)]
     return Starlette(routes=routes, exception_handlers={404: _no_route})
 
@@ -94,7 +94,7 @@ def _tune_gc() -> None:
     gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
 
 
-class Web(uvicorn.Server):
+class WebServer(uvicorn.Server):
     """Uvicorn without signal handlers: the daemon handles signals and exit."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -144,7 +144,7 @@ _ROUTES = (
 )
 
 
-def build_api(rooms: Rooms) -> FastAPI:
+def build_api(context: ServerContext) -> FastAPI:
     """Build the FastAPI application of `/api`, without the guard."""
     app = FastAPI(
         title="Handrail",
@@ -155,13 +155,13 @@ def build_api(rooms: Rooms) -> FastAPI:
         responses=_PROBLEMS,
     )
     for routes in _ROUTES:
-        app.include_router(routes(rooms), prefix="/api")
+        app.include_router(routes(context), prefix="/api")
     app.openapi = partial(_build_openapi, app)
     app.add_exception_handler(Unwritable, _unavailable)
     app.add_exception_handler(Conflict, _conflict)
     app.add_exception_handler(BadRule, _unprocessable)
     app.add_exception_handler(Refusal, _unprocessable)
-    app.add_exception_handler(NoRule, _not_found)
+    app.add_exception_handler(UnknownRule, _not_found)
     app.add_exception_handler(UnknownUndo, _not_found)
     app.add_exception_handler(LookupError, _lookup_failed)
     app.add_exception_handler(AgentError, _bad_gateway)

@@ -14,18 +14,18 @@ from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
 from handrail.agents.registry import Registry
 from handrail.gate.gate import Gate
-from handrail.gate.tool import Undoes
+from handrail.gate.tool import Undoer
 from handrail.server.access import Access, Person
 from handrail.server.api.call_models import Restart
-from handrail.server.health import Pulse
+from handrail.server.health import LoopMonitor
 from handrail.store.actor import Actor, person_on
-from handrail.store.blobs import Blobs, PictureRetention
+from handrail.store.blobs import Blobs, ImageRetention
 from handrail.store.journal import Journal
 from handrail.store.records import Records
-from handrail.store.search_index import Index
+from handrail.store.search_index import SearchIndex
 from handrail.store.threads.threads import Threads
-from handrail.terminal.open_shell import Means
-from handrail.terminal.shell_marks import Marked
+from handrail.terminal.open_shell import TerminalSettings
+from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.terminals import Terminals
 
 
@@ -81,32 +81,32 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rooms:
+class ServerContext:
     """The parts of a running daemon that the server uses."""
 
     journal: Journal
     records: Records
     gate: Gate
     terminals: Terminals
-    means: Means
+    settings: TerminalSettings
     """Settings for terminals that people open: environment, shell, limits."""
-    undo: Undoes
-    marked: Marked
+    undo: Undoer
+    marked: MarksCache
     access: Access
     url: str
     command_line: str
     started: Restart
-    pulse: Pulse
+    pulse: LoopMonitor
     stop: Callable[[bool], None]
     """Stop the daemon. True also stops every process it started."""
     presence: Presence
     """The people who can answer approvals now."""
-    index: Index
+    index: SearchIndex
     """Full-text search."""
     threads: Threads
     images: Blobs
     """Images in threads, keyed by hash."""
-    pictures: PictureRetention
+    pictures: ImageRetention
     registry: Registry
     agents: Agents
     prompts: Prompts

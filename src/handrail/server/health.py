@@ -16,7 +16,7 @@ BEATS_KEPT = 3000
 """Lag samples kept: one minute."""
 
 
-class Pulse:
+class LoopMonitor:
     """Measures the lag of the event loop, continuously."""
 
     def __init__(self, keeper: Keeper) -> None:

@@ -5,12 +5,12 @@ import sys
 from typing import Any, cast
 
 from handrail.server.app import build_api
-from handrail.server.context import Rooms
+from handrail.server.context import ServerContext
 
 
 def describe() -> dict[str, Any]:
     """Build the OpenAPI document. Needs no running daemon."""
-    return build_api(cast("Rooms", None)).openapi()
+    return build_api(cast("ServerContext", None)).openapi()
 
 
 if __name__ == "__main__":

@@ -2,3 +2,47 @@
 
 Of the rest of Handrail it imports only `errors`.
 """
+
+EXPORTS = {
+    "actor": (
+        "Actor CLIENT HANDRAIL OPERATION PERSON actor_from_text agent_actor approval_actor person_on "
+        "rule_actor tool_actor"
+    ),
+    "approvals": "ApprovalRecord",
+    "blobs": "BlobRetention BlobUnavailable Blobs ImageRetention",
+    "calls": "CallHistory CallRecord Status TypicalDuration",
+    "credentials": "CredentialRecord",
+    "events": (
+        "ActivityEnded ActivityStarted AgentEnded ApprovalAnswered ApprovalExpired ApprovalOpened "
+        "ApprovalWithdrawn CallClientGone CallHandedBack CallOpened CallSettled CallStarted CallStopped "
+        "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped Entry Event FilesRestored "
+        "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn RuleAdded RuleRemoved "
+        "SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten TerminalOpened "
+        "TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened ThreadRenamed"
+    ),
+    "export": "Export NotImportable export import_thread",
+    "export_markdown": "as_markdown",
+    "file_changes": "ChangeRecord UndoRecord",
+    "integrity": "backup verify",
+    "journal": "Journal open_journal",
+    "operations": "ActivityRecord OperationHistory",
+    "records": "Records open_records",
+    "rules": "FolderRecord RuleRecord RuleUse",
+    "search_index": "Hits SearchHit SearchIndex open_index",
+    "terminals": "TerminalRecord TypedRecord",
+    "threads.live_thread": "",
+    "threads.message": "Message Part",
+    "threads.parts": (
+        "CallData CallKind CallStatus Content ErrorData FileData ImageData Location PlanData PlanEntry "
+        "RawData"
+    ),
+    "threads.thread_records": "AgentEnded AgentStarted MessagePart MessageRecord Page SessionRecord Snapshot ThreadRecord",
+    "threads.threads": "Threads",
+    "values": (
+        "Action ActivityEnding ActivityKind AnswerKind Assurance Caller Certainty Claim CommandPreview "
+        "Comment DiffPreview Effect Ending FileChange FormPreview Handover InputPreview Json Owner PartKind "
+        "PathPreview Position Preview ProcessSeen Receipt Result Risk Role Rule Scope SignalSent Stop "
+        "TerminalKind Verdict"
+    ),
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -75,7 +75,7 @@ class Place:
     """The text around the match, with `BEGIN` and `END` around each matching word."""
 
 
-class WordsFile:
+class SearchFile:
     """The index on disk, with one lock for all writes."""
 
     def __init__(self, path: Path) -> None:

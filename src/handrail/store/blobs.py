@@ -29,7 +29,7 @@ _ABANDONED = 3600.0
 """Seconds after which a temporary file counts as left by a crash."""
 
 
-class NotKept(Exception):
+class BlobUnavailable(Exception):
     """A blob is missing or damaged."""
 
     def __init__(self, sha: str, damaged: bool) -> None:
@@ -42,7 +42,7 @@ class NotKept(Exception):
         )
 
 
-class Kept(NamedTuple):
+class StoredBlob(NamedTuple):
     """One blob on disk. Sorts in the order of removal."""
 
     used_at: float
@@ -69,20 +69,20 @@ class Blobs:
         return sha
 
     def get(self, sha: str) -> bytes:
-        """Return the content. Raises `NotKept`."""
+        """Return the content. Raises `BlobUnavailable`."""
         if not _NAME.fullmatch(sha):
-            raise NotKept(sha, damaged=False)
+            raise BlobUnavailable(sha, damaged=False)
         try:
             content = self._path(sha).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
-            raise NotKept(sha, damaged=False) from None
+            raise BlobUnavailable(sha, damaged=False) from None
         except OSError:
-            raise NotKept(sha, damaged=True) from None
+            raise BlobUnavailable(sha, damaged=True) from None
         if hashlib.sha256(content).hexdigest() != sha:
-            raise NotKept(sha, damaged=True)
+            raise BlobUnavailable(sha, damaged=True)
         return content
 
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[StoredBlob]:
         """List all blobs, oldest first."""
         return sorted(self._each())
 
@@ -108,13 +108,13 @@ class Blobs:
     def _path(self, sha: str) -> Path:
         return self._root / sha[:2] / sha[2:]
 
-    def _each(self) -> Iterator[Kept]:
+    def _each(self) -> Iterator[StoredBlob]:
         for folder in self._root.iterdir() if self._root.is_dir() else ():
             for path in folder.iterdir() if folder.is_dir() else ():
                 if _NAME.fullmatch(sha := folder.name + path.name):
                     with suppress(FileNotFoundError):
                         found = path.stat(follow_symlinks=False)
-                        yield Kept(found.st_mtime, sha, found.st_size)
+                        yield StoredBlob(found.st_mtime, sha, found.st_size)
 
     def _write(self, path: Path, content: bytes) -> None:
         """Write and sync a temporary file, rename it, and sync the folder."""
@@ -130,7 +130,7 @@ class Blobs:
             temporary.unlink(missing_ok=True)
         _sync(path.parent)
 
-    def _remove(self, kept: Kept) -> bool:
+    def _remove(self, kept: StoredBlob) -> bool:
         """Remove the blob unless it was put again since `kept` was read; return whether it was removed."""
         path = self._path(kept.sha)
         with self._one, suppress(FileNotFoundError):
@@ -213,7 +213,7 @@ class BlobRetention(_Retention):
         return await anyio.to_thread.run_sync(self._blobs.prune, self._keep_days, self._keep_bytes)
 
 
-class PictureRetention(_Retention):
+class ImageRetention(_Retention):
     """Removes images that no thread refers to."""
 
     def __init__(self, images: Blobs, records: Records) -> None:

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from handrail.errors import NewerSchema, Unwritable
-from handrail.store.hash_chain import START, HeadFile, Link, cut_beside, read_head
+from handrail.store.hash_chain import START, HeadFile, Link, cut_head_path, read_head
 
 BUSY_SECONDS = 5.0
 """How long a connection waits for another process's lock (a person's sqlite3 shell) before it fails."""
@@ -130,7 +130,7 @@ def newest(connection: sqlite3.Connection) -> Link:
     return START if row is None else Link(row[0], row[1])
 
 
-def holds(connection: sqlite3.Connection, link: Link) -> bool:
+def has_link(connection: sqlite3.Connection, link: Link) -> bool:
     """Whether the database has this link: a row with this number and hash."""
     row = connection.execute("SELECT chain FROM events WHERE seq = ?", (link.seq,)).fetchone()
     return link == START or (row is not None and row[0] == link.chain)
@@ -139,9 +139,9 @@ def holds(connection: sqlite3.Connection, link: Link) -> bool:
 def _keep_evidence(connection: sqlite3.Connection, last: Link, head: Path) -> int:
     """Set aside a head that does not match the database, before the writer overwrites it; return the highest number."""
     said = read_head(head)
-    if said is None or (isinstance(said, Link) and holds(connection, said)):
+    if said is None or (isinstance(said, Link) and has_link(connection, said)):
         return last.seq
-    aside = cut_beside(head)
+    aside = cut_head_path(head)
     if not aside.exists():  # keep the oldest evidence
         head.rename(aside)
     return max(last.seq, said.seq) if isinstance(said, Link) else last.seq

@@ -10,7 +10,7 @@ from typing import Any, cast
 from anyio.lowlevel import current_token
 
 
-class Linger:
+class Debounce:
     """Runs a function once, `seconds` after the first request. Use it only in the loop that created it."""
 
     def __init__(self, seconds: float, function: Callable[[], object]) -> None:
@@ -20,13 +20,13 @@ class Linger:
         self._due: float | None = None
         self._armed = False
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Request a run. A request while one is pending does not postpone it."""
         if self._due is None:
             self._due = time.monotonic() + self._seconds
             self._arm(self._seconds)
 
-    def met(self) -> None:
+    def cancel(self) -> None:
         """Cancel the pending request: the work was done another way."""
         self._due = None
 

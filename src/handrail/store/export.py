@@ -177,7 +177,7 @@ async def import_thread(threads: Threads, raw: str | bytes, by: Actor, workspace
         by=by,
         imported=True,
     )
-    await threads.retell(thread, (_said(thread, message) for message in export.messages))
+    await threads.append_copies(thread, (_said(thread, message) for message in export.messages))
     return thread
 
 

@@ -72,6 +72,6 @@ def read_head(path: Path) -> Link | Unreadable | None:
         return Unreadable(f"{path} is not a line of a number and a hash")
 
 
-def cut_beside(head: Path) -> Path:
+def cut_head_path(head: Path) -> Path:
     """Return the path that keeps, as evidence, a head which the database no longer reaches."""
     return head.with_name(head.name + ".cut")

@@ -10,14 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.store.database import holds, newest, open_reader
+from handrail.store.database import has_link, newest, open_reader
 from handrail.store.hash_chain import (
     GENESIS,
     START,
     Link,
     Unreadable,
     chained,
-    cut_beside,
+    cut_head_path,
     payload_hash,
     read_head,
 )
@@ -58,7 +58,7 @@ class Verdict:
 def verify(path: Path, head: Path | None) -> Verdict:
     """Check every row against the chain, and the end of the chain against the head file if a path is given."""
     # Read the heads before the database: a daemon that writes meanwhile only moves the database ahead.
-    heads = None if head is None else (read_head(head), read_head(cut_beside(head)))
+    heads = None if head is None else (read_head(head), read_head(cut_head_path(head)))
     walk = _Walk()
     try:
         with closing(open_reader(path)) as connection:
@@ -134,7 +134,7 @@ def _tail(
         match link:
             case Unreadable(why):
                 yield Fault(end, why)
-            case Link(seq) if not holds(connection, link):
+            case Link(seq) if not has_link(connection, link):
                 yield Fault(
                     seq, f"the journal had reached event {seq}, which is gone or altered; it ends at {end}"
                 )

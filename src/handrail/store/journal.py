@@ -24,7 +24,7 @@ from handrail.store.database import Files, open_files
 from handrail.store.events import Entry, Event, decode, encode
 from handrail.store.query import Reader
 from handrail.store.threads.thread_records import ThreadDeleted, ThreadOpened, ThreadRenamed
-from handrail.store.writer import Fate, Outbox, Row
+from handrail.store.writer import Fate, Row, WriteQueue
 
 BATCH_BYTES = 4 * 1024 * 1024
 """Bounds the memory of one batch read from disk."""
@@ -42,7 +42,7 @@ async def open_journal(path: Path, head: Path) -> AsyncGenerator["Journal"]:
     try:
         yield journal
     finally:
-        journal.outbox.flush()
+        journal.queue.flush()
         with move_on_after(CLOSE_SECONDS, shield=True):
             await to_thread.run_sync(journal.close, abandon_on_cancel=True)
 
@@ -57,7 +57,7 @@ class Journal:
         """The newest number on disk."""
         self.commits = 0
         """Number of commits so far; each holds one or more events."""
-        self.outbox = Outbox(files, self._landed, self._fell)
+        self.queue = WriteQueue(files, self._landed, self._fell)
         """The queue to the writer; takes streamed changes as well as events."""
         self._lost: list[tuple[range, str]] = []
         self._waiting: dict[int, Bell] = {}
@@ -71,9 +71,9 @@ class Journal:
         The event's contents must not change afterwards. Raises `Unwritable` when the disk hangs.
         """
         event, payload = encode(event)
-        self.outbox.room(len(payload))
+        self.queue.check_space(len(payload))
         self.head += 1
-        self.outbox.put(self.head, time.time_ns() // 1_000_000, event, payload)
+        self.queue.put(self.head, time.time_ns() // 1_000_000, event, payload)
         return self.head
 
     async def committed(self, seq: int) -> None:
@@ -82,7 +82,7 @@ class Journal:
         Implies nothing about earlier events: a failed commit loses its own, and later ones may succeed.
         """
         while not self._settled(seq):
-            self.outbox.order()
+            self.queue.order_commit()
             await self._waiting.setdefault(seq, Bell()).wait()
 
     async def written(self) -> None:
@@ -94,10 +94,10 @@ class Journal:
             fates.append(fate)
             bell.set()
 
-        self.outbox.flush()
-        if not self.outbox.write((), 0, done):
+        self.queue.flush()
+        if not self.queue.write((), 0, done):
             raise Unwritable("the disk does not keep up")
-        self.outbox.order()
+        self.queue.order_commit()
         await bell.wait()
         if fates != ["landed"]:
             raise Unwritable(self._lost[-1][1])
@@ -123,7 +123,7 @@ class Journal:
     def close(self) -> None:
         """Write everything queued and close the files. Blocks."""
         self._reader.close()
-        self.outbox.close()
+        self.queue.close()
 
     def _settled(self, seq: int) -> bool:
         for lost, reason in self._lost:

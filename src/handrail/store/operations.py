@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from handrail.store.database import Statement
 from handrail.store.query import Queries, column_names, columns_of
-from handrail.store.values import ActivityEnding, ActivitySort, Caller, Stop
+from handrail.store.values import ActivityEnding, ActivityKind, Caller, Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class ActivityStarted:
     operation: str
     activity: str
     parent: str | None
-    sort: ActivitySort
+    sort: ActivityKind
     title: str
     tool_call: str = ""
     """The agent's id of the tool call, if the activity is a call."""
@@ -61,7 +61,7 @@ class ActivityEnded:
     thread: str
     operation: str
     activity: str
-    sort: ActivitySort
+    sort: ActivityKind
     how: ActivityEnding
     by: str = ""
     """Who cancelled it, or cancelled its parent; empty if its agent did, or it was not cancelled."""
@@ -90,7 +90,7 @@ class ActivityRecord:
 
     id: str
     parent: str | None
-    sort: ActivitySort
+    sort: ActivityKind
     title: str
     tool_call: str
     """The agent's id of the tool call, if the activity is a call."""

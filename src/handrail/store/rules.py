@@ -70,7 +70,7 @@ class RuleRecord:
     removed_by: str | None
 
 
-class Use(NamedTuple):
+class RuleUse(NamedTuple):
     """How often a rule decided a call, and its last use."""
 
     hits: int
@@ -96,10 +96,10 @@ class RuleQueries(Queries):
         """Return all recorded rules, removed ones included, oldest first."""
         return await self._all(rule_of, "SELECT * FROM rules ORDER BY added_seq")
 
-    async def uses(self) -> dict[str, Use]:
+    async def uses(self) -> dict[str, RuleUse]:
         """Return the usage of each rule by id, of built-in rules by name."""
         found = await self._all(tuple, "SELECT rule, hits, last_used_at, last_call FROM rule_uses")
-        return {rule: Use(hits, last_used_at, last_call) for rule, hits, last_used_at, last_call in found}
+        return {rule: RuleUse(hits, last_used_at, last_call) for rule, hits, last_used_at, last_call in found}
 
     async def folders(self) -> list[FolderRecord]:
         """Return the trusted folders, sorted by path."""

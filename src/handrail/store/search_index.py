@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 from pydantic import with_config
 
-from handrail.store._search_file import BEGIN, END, Place, Text, TextKind, WordsFile
+from handrail.store._search_file import BEGIN, END, Place, SearchFile, Text, TextKind
 from handrail.store.calls import CallOpened, CallPlace, CallSettled
 from handrail.store.events import Entry
 from handrail.store.journal import Journal
@@ -68,20 +68,20 @@ class Hits:
 
 
 @asynccontextmanager
-async def open_index(path: Path, journal: Journal, records: Records) -> AsyncGenerator["Index"]:
+async def open_index(path: Path, journal: Journal, records: Records) -> AsyncGenerator["SearchIndex"]:
     """Open the index in the file at `path`; a missing or unusable file is recreated."""
-    file = await anyio.to_thread.run_sync(WordsFile, path)
+    file = await anyio.to_thread.run_sync(SearchFile, path)
     try:
-        yield Index(file, journal, records)
+        yield SearchIndex(file, journal, records)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(file.close)
 
 
-class Index:
+class SearchIndex:
     """The search index."""
 
-    def __init__(self, file: WordsFile, journal: Journal, records: Records) -> None:
+    def __init__(self, file: SearchFile, journal: Journal, records: Records) -> None:
         self._file = file
         self._journal = journal
         self._records = records
@@ -100,7 +100,7 @@ class Index:
                 await anyio.sleep(self._again)
                 self._again = min(AGAIN_MAX, 2 * self._again)
 
-    async def reached(self, seq: int) -> None:
+    async def wait_indexed(self, seq: int) -> None:
         """Return when everything up to event `seq` is indexed."""
         while self._upto < seq:
             await self._moved.wait()

@@ -8,8 +8,8 @@ from typing import Literal
 from handrail.store.database import Statement
 from handrail.store.query import Queries, Value, Where, column_names, columns_of
 from handrail.store.values import (
+    Certainty,
     Owner,
-    Sure,
     TerminalKind,
 )
 
@@ -75,7 +75,7 @@ class TerminalAsked:
     kind: Literal["TerminalAsked"] = "TerminalAsked"
     terminal: str
     prompt: str
-    sure: Sure
+    sure: Certainty
     secret: bool
     """The input is not echoed (a password): only a person may answer."""
 
@@ -149,7 +149,7 @@ class TerminalRecord:
     taken_by: str | None
     taken_holds: bool
     asked_prompt: str | None
-    asked_sure: Sure | None
+    asked_sure: Certainty | None
     asked_secret: bool
     asked_at: int | None
     """None while it does not wait for input, and after its end."""

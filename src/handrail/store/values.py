@@ -25,13 +25,13 @@ AnswerKind = Literal["allow", "deny"]
 TerminalKind = Literal["command", "tracked", "shell"]
 """command: runs for one call. tracked: outlives the call, opened by an agent or on the page. shell: a person's
 `handrail shell`."""
-Sure = Literal["certain", "likely"]
+Certainty = Literal["certain", "likely"]
 Role = Literal["user", "assistant", "system"]
 PartKind = Literal["text", "thought", "call", "plan", "image", "file", "note", "error", "raw"]
 """Kinds of message parts. note: from Handrail, for person and agent. raw: an agent's update of unknown kind."""
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "failed", "interrupted"]
 """Why an agent stopped. failed: it reported an error. interrupted: the daemon ended."""
-ActivitySort = Literal["operation", "step", "model", "thinking", "call", "agent", "compaction"]
+ActivityKind = Literal["operation", "step", "model", "thinking", "call", "agent", "compaction"]
 """Kinds of activities in an operation. Only agents that report them have any: our own agent does."""
 ActivityEnding = Literal["done", "failed", "cancelled", "interrupted"]
 Handover = Literal["new", "known", "resumed", "loaded", "transcript"]

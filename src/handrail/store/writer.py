@@ -1,6 +1,6 @@
 """The writer thread, its queue and its housekeeping: one transaction, one commit and one announcement per batch.
 
-`Outbox` is the event loop's side: it queues events and changes, and orders commits. `Writer` is the thread: it owns
+`WriteQueue` is the event loop's side: it queues events and changes, and orders commits. `Writer` is the thread: it owns
 the writing connection, the last link of the chain and the head file. `Upkeep` rewrites the file after a deletion.
 
 A `Change` is SQL that belongs to no event (streamed text, for example). It keeps its place among the events. If the
@@ -22,7 +22,7 @@ from typing import Literal, Protocol
 from handrail.errors import Unwritable
 from handrail.store._projection import project
 from handrail.store.database import BUSY_SECONDS, Files, Statement
-from handrail.store.debounce import Linger, soon_here
+from handrail.store.debounce import Debounce, soon_here
 from handrail.store.events import Event
 from handrail.store.hash_chain import Link, chained, payload_hash
 from handrail.store.threads.thread_records import ThreadDeleted
@@ -195,11 +195,11 @@ FLOW_SECONDS = 0.1
 """How long streamed changes may stay in memory: bounds how much a crash loses."""
 
 
-class Flow(Protocol):
+class StreamSource(Protocol):
     """A source of streamed changes, written along with the events. It keeps track of its durable changes."""
 
     def flush(self) -> None:
-        """Pass unwritten changes to `Outbox.write`. Called often: must be cheap with nothing to write."""
+        """Pass unwritten changes to `WriteQueue.write`. Called often: must be cheap with nothing to write."""
         ...
 
     def fell(self) -> None:
@@ -207,7 +207,7 @@ class Flow(Protocol):
         ...
 
 
-class Outbox:
+class WriteQueue:
     """Queue of events and changes for the writer. Use it only in the event loop that created it."""
 
     def __init__(
@@ -222,9 +222,9 @@ class Outbox:
         self._pending = 0
         self._unordered = False
         self._changes: deque[Change] = deque()
-        self._flows: list[Flow] = []
-        self._facts_linger = Linger(LINGER_SECONDS, self.order)
-        self._flows_linger = Linger(FLOW_SECONDS, self.order)
+        self._flows: list[StreamSource] = []
+        self._facts_linger = Debounce(LINGER_SECONDS, self.order_commit)
+        self._flows_linger = Debounce(FLOW_SECONDS, self.order_commit)
         soon = soon_here()
         self._writer = Writer(
             files,
@@ -232,25 +232,25 @@ class Outbox:
             lambda reason: soon(self._fell, reason),
         )
 
-    def room(self, size: int) -> None:
+    def check_space(self, size: int) -> None:
         """Raise `Unwritable` if `size` more bytes would exceed `PENDING_BYTES`."""
         if self._is_full(size):
             raise Unwritable("the disk does not keep up")
 
     def put(self, seq: int, at: int, event: Event, payload: str) -> None:
-        """Queue an event; call `room` first. Written with the next order, at the latest after `LINGER_SECONDS`."""
+        """Queue an event; call `check_space` first. Written with the next order, at the latest after `LINGER_SECONDS`."""
         self._pending += len(payload)
         self._writer.put(Row(seq, at, event, payload, self._era))
         self._unordered = True
-        self._facts_linger.ask()
+        self._facts_linger.request()
 
-    def join(self, flow: Flow) -> None:
+    def add_source(self, flow: StreamSource) -> None:
         """Register a source of streamed changes."""
         self._flows.append(flow)
 
-    def flowing(self) -> None:
+    def schedule_flush(self) -> None:
         """A source has changes: `flush` is called with the next order, at the latest after `FLOW_SECONDS`."""
-        self._flows_linger.ask()
+        self._flows_linger.request()
 
     def write(self, statements: Iterable[Statement], size: int, done: Callable[[Fate], object]) -> bool:
         """Queue statements that belong to no event; they keep their place among the events.
@@ -264,14 +264,14 @@ class Outbox:
         self._changes.append(change)
         self._writer.put(change)
         self._unordered = True
-        self._flows_linger.ask()
+        self._flows_linger.request()
         return True
 
-    def order(self) -> None:
+    def order_commit(self) -> None:
         """Flush the sources and order a commit, unless everything queued is already ordered."""
         self.flush()
-        self._facts_linger.met()
-        self._flows_linger.met()
+        self._facts_linger.cancel()
+        self._flows_linger.cancel()
         if self._unordered:
             self._unordered = False
             self._writer.write()

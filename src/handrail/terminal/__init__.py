@@ -1,1 +1,32 @@
 """Watched processes: the keeper client, terminals, their output and input, and waits on them."""
+
+EXPORTS = {
+    "input.keys": "UnknownKey encode",
+    "input.typing_history": "RELEASED_BY",
+    "keeper_client": "Keeper KeeperError",
+    "open_shell": "COLS OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",
+    "output.output_search": "Match SearchResult search_tail",
+    "output.paging": "OutputPage find_line_near_end is_alternate_screen read_page",
+    "output.plain_text": "plain_text",
+    "output.screen": "RenderedScreen render_screen",
+    "output.tail": "KeptRange Tail",
+    "person_check": "DoorLaunchers OTHER_USER is_other_user runs_inside_handrail",
+    "retention": "Retention",
+    "ripgrep": "NoRipgrep PATTERN_MAX Search SearchEnd pattern_error run_search",
+    "safe_regex": "BadPattern DIALECT REGEX_THREADS Regex check_characters compile_pattern",
+    "shell_marks": "Command Marks MarksCache MarksReader",
+    "terminal": (
+        "Exit InputRequest InputSender NotReading PersonControl Report Seen Terminal TerminalNote "
+        "TypingRefused"
+    ),
+    "terminals": "Terminals",
+    "thread_pool": "AGENTS FILES PEOPLE",
+    "wait.input_detection": "InputDetector",
+    "wait.pattern_match": "open_matcher",
+    "wait.ports": "can_list_ports",
+    "wait.wait": (
+        "AtPrompt Condition FileWritten Idle LIKELY_SECONDS PatternMatches PortListens ProcessExits Until "
+        "WaitReason WaitResult is_at_rest quiet_seconds wait watch_changes"
+    ),
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from handrail.store.values import Owner, TerminalKind
-from handrail.terminal.terminal import Note, Terminal
+from handrail.terminal.terminal import Terminal, TerminalNote
 from handrail.terminal.terminals import Terminals
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ OWN_ID = "HANDRAIL_TERMINAL"
 """Environment variable that holds the terminal's id."""
 
 
-class BadOpening(Exception):
+class OpenRefused(Exception):
     """The request to open a terminal is invalid; the message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class TerminalSettings:
     """Settings that apply to every long-lived terminal."""
 
     environment: Mapping[str, str]
@@ -49,35 +49,35 @@ class Means:
     scripts: Path = SCRIPTS
 
 
-def shell_for(configured: str | None, environ: Mapping[str, str]) -> str:
-    """The default shell: the configured one, else the user's login shell. `program` checks the path."""
+def default_shell(configured: str | None, environ: Mapping[str, str]) -> str:
+    """The default shell: the configured one, else the user's login shell. `resolve_program` checks the path."""
     return configured or environ.get("SHELL") or _login_shell() or "/bin/sh"
 
 
-def program(name: str, environ: Mapping[str, str]) -> str:
+def resolve_program(name: str, environ: Mapping[str, str]) -> str:
     """Resolve a shell or another program by absolute path or by name on the PATH. Raises BadOpening."""
     path = name if name.startswith("/") else shutil.which(name, path=environ.get("PATH"))
     if "/" in name and not name.startswith("/"):
-        raise BadOpening(
+        raise OpenRefused(
             f"{name} is a relative path. Give the whole path, or a name on the PATH. {_list_shells()}"
         )
     if path is None:
-        raise BadOpening(f"There is no program {name} on the PATH. {_list_shells()}")
+        raise OpenRefused(f"There is no program {name} on the PATH. {_list_shells()}")
     if not Path(path).is_file():
-        raise BadOpening(f"There is no file {path}. {_list_shells()}")
+        raise OpenRefused(f"There is no file {path}. {_list_shells()}")
     if not os.access(path, os.X_OK):
-        raise BadOpening(f"{path} cannot be run: it is not executable. {_list_shells()}")
+        raise OpenRefused(f"{path} cannot be run: it is not executable. {_list_shells()}")
     return path
 
 
 def folder(cwd: str) -> str:
     """Validate a working directory and return it normalized. Raises BadOpening."""
     if not cwd.startswith("/"):
-        raise BadOpening(f"{cwd} is not an absolute path. Give the whole path of a folder.")
+        raise OpenRefused(f"{cwd} is not an absolute path. Give the whole path of a folder.")
     if not Path(cwd).is_dir():
-        raise BadOpening(f"There is no folder {cwd}. Give one that exists, or leave it out.")
+        raise OpenRefused(f"There is no folder {cwd}. Give one that exists, or leave it out.")
     if not os.access(cwd, os.X_OK):
-        raise BadOpening(f"The folder {cwd} cannot be entered. Give another, or leave it out.")
+        raise OpenRefused(f"The folder {cwd} cannot be entered. Give another, or leave it out.")
     return os.path.normpath(cwd)
 
 
@@ -105,7 +105,7 @@ async def open_shell(
     `cwd_id` is the device and inode that `cwd` must still have when the program starts.
     Raises BadOpening for an invalid request, KeeperError when the keeper cannot start the program.
     """
-    path = program(shell, env)
+    path = resolve_program(shell, env)
     where = folder(cwd)
     _check_size(size)
     _check_strings(args, env)
@@ -114,7 +114,7 @@ async def open_shell(
     integrated = integrate(argv, environment, nonce, scripts)
     if integrated is not None:
         argv, environment = integrated
-    note = Note(
+    note = TerminalNote(
         of=of,
         name=name or Path(path).name,
         owner=owner,
@@ -156,7 +156,7 @@ def _list_shells() -> str:
 
 def _check_size(size: tuple[int, int]) -> None:
     if not all(1 <= side <= MOST_CELLS for side in size):
-        raise BadOpening(
+        raise OpenRefused(
             f"A terminal of {size[0]} columns and {size[1]} rows cannot be shown: "
             f"both must lie between 1 and {MOST_CELLS}."
         )
@@ -164,9 +164,9 @@ def _check_size(size: tuple[int, int]) -> None:
 
 def _check_strings(args: Sequence[str], env: Mapping[str, str]) -> None:
     if any("\0" in word for word in (*args, *env, *env.values())):
-        raise BadOpening("An argument or a variable holds a NUL character. Remove it.")
+        raise OpenRefused("An argument or a variable holds a NUL character. Remove it.")
     if any("=" in name or not name for name in env):
-        raise BadOpening("The name of a variable is empty or holds `=`. Correct it.")
+        raise OpenRefused("The name of a variable is empty or holds `=`. Correct it.")
 
 
 _BASH_LONG = {"login", "noediting", "noprofile", "norc", "rcfile", "init-file"}

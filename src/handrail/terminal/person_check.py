@@ -13,10 +13,10 @@ NO_PERSON = (
     "This runs inside an agent's process tree, or inside something that Handrail started, and neither can decide "
     "for a person. Do it on the page, or in a terminal of your own."
 )
-STRANGER = "This socket belongs to another user."
+OTHER_USER = "This socket belongs to another user."
 
 
-class Lineage:
+class DoorLaunchers:
     """The live processes that launched a door."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Lineage:
             peer.close()
 
 
-def is_stranger(connection: socket.socket) -> bool:
+def is_other_user(connection: socket.socket) -> bool:
     """Whether the peer runs as another user. The directory's mode should already prevent that."""
     peer = lineage.Peer.of(connection)
     try:
@@ -52,6 +52,6 @@ def is_stranger(connection: socket.socket) -> bool:
         peer.close()
 
 
-def started_inside() -> bool:
+def runs_inside_handrail() -> bool:
     """Whether this process descends from a process that Handrail started."""
     return lineage.is_marked(os.getpid())

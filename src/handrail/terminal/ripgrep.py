@@ -1,6 +1,6 @@
 """Run ripgrep, for every search of files and of terminal output.
 
-Finds the program, adds the common arguments and ends its processes. `Search` blocks; `in_thread` runs it in a
+Finds the program, adds the common arguments and ends its processes. `Search` blocks; `run_search` runs it in a
 thread. Does not parse the output.
 """
 
@@ -25,11 +25,11 @@ from typing import TypeVar
 import anyio
 
 from handrail.terminal.safe_regex import BadPattern, bad_pattern
-from handrail.terminal.thread_pool import Room
+from handrail.terminal.thread_pool import ThreadPool
 
 T = TypeVar("T")
 
-MOST_CHARACTERS = 10_000
+PATTERN_MAX = 10_000
 """Upper bound for a pattern: the kernel accepts no argument longer than 128 KiB."""
 ALWAYS = ("--no-config", "--color=never", "--crlf", "--engine=default")
 """The user's configuration is ignored, so that results do not vary. The default engine has no look-around."""
@@ -42,7 +42,7 @@ class NoRipgrep(Exception):
 
 
 @dataclass(slots=True)
-class Ended:
+class SearchEnd:
     """How a search ended."""
 
     complaint: str = ""
@@ -83,7 +83,7 @@ class Search:
         cwd: str = "/",
         stdin: int | None = None,
         pass_fds: Sequence[int] = (),
-    ) -> Ended:
+    ) -> SearchEnd:
         """Run ripgrep; `take` gets its output in chunks and returns False to stop it. Raises NoRipgrep."""
         command, complaints = (ripgrep(), *ALWAYS, *arguments), unnamed_file()
         try:
@@ -140,7 +140,7 @@ class Search:
             process.kill()
 
 
-async def in_thread(room: Room, search: Search, work: Callable[[], T]) -> T:
+async def run_search(room: ThreadPool, search: Search, work: Callable[[], T]) -> T:
     """Run `work` in a thread. Cancellation stops the search and waits until it has ended."""
     done: Future[T] = Future()  # carries an exception past the task group, which would wrap it in a group
     async with anyio.create_task_group() as group:
@@ -150,7 +150,7 @@ async def in_thread(room: Room, search: Search, work: Callable[[], T]) -> T:
     return done.result()
 
 
-def complain(complaint: str, pattern: str) -> BadPattern:
+def pattern_error(complaint: str, pattern: str) -> BadPattern:
     """Turn ripgrep's error output into the error for a bad pattern."""
     lines = complaint.splitlines() or ["the search failed"]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
@@ -179,15 +179,15 @@ async def _stop_when_cancelled(search: Search) -> None:
         search.stop()
 
 
-def _read(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], until: float) -> Ended:
+def _read(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], until: float) -> SearchEnd:
     for chunk in _chunks(process, until):
         if chunk is None:
-            return Ended(out_of_time=True)
+            return SearchEnd(out_of_time=True)
         if not take(chunk):
-            return Ended(stopped=True)
+            return SearchEnd(stopped=True)
     with suppress(subprocess.TimeoutExpired):
         process.wait(max(0.0, until - time.monotonic()))  # for its exit code
-    return Ended()
+    return SearchEnd()
 
 
 def _chunks(process: subprocess.Popen[bytes], until: float) -> Iterator[bytes | None]:

@@ -11,7 +11,7 @@ import importlib
 from functools import cache
 from typing import Any
 
-from handrail.terminal.thread_pool import Room
+from handrail.terminal.thread_pool import ThreadPool
 
 DIALECT = "RE2 / Rust regex syntax: no look-around, no backreferences"
 """For tool input descriptions."""
@@ -20,7 +20,7 @@ MOST_INSTRUCTIONS = 5000
 """Size of a compiled pattern. The worst case is proportional to it: seconds for a megabyte of text."""
 MEMORY = 2 << 20
 """Bytes for a compiled pattern and the states it builds while it searches."""
-THREADS = Room("regex", 4)
+REGEX_THREADS = ThreadPool("regex", 4)
 """Threads for searches in large texts."""
 _SHOWN = 60
 

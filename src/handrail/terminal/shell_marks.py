@@ -1,7 +1,7 @@
 """Shell integration marks: OSC 133 and 633 sequences that delimit prompts, command lines and outputs.
 
 `Finder` parses the marks in a byte stream; only marks with the nonce of our own shell count. `MarksReader` derives
-`Marks` from them: the commands of one terminal with line, exit code and output range. `Marked` caches readers by terminal.
+`Marks` from them: the commands of one terminal with line, exit code and output range. `MarksCache` caches readers by terminal.
 open_shell.py makes a shell write the marks.
 """
 
@@ -342,7 +342,7 @@ TERMINALS_MAX = 200
 """Terminals in the cache, a bound on memory; marks of other terminals are read from their output again."""
 
 
-class Marked:
+class MarksCache:
     """LRU cache of readers by terminal."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """A terminal: a process under the keeper, its output, its exit, and who may type into it.
 
-`Note` is the metadata that the daemon stores with the keeper, so that the next daemon can read it back. `Typist`,
-`Asks` and `Taken` are plain values. State changes are reported through `TerminalCallbacks`.
+`TerminalNote` is the metadata that the daemon stores with the keeper, so that the next daemon can read it back. `InputSender`,
+`InputRequest` and `PersonControl` are plain values. State changes are reported through `TerminalCallbacks`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from handrail.terminal.keeper_client import Keeper, KeeperError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handrail.store.values import Sure
+    from handrail.store.values import Certainty
     from handrail.terminal.output.tail import Tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class TerminalNote:
     """A terminal's metadata besides its process: kind, name, owner and call."""
 
     of: TerminalKind
@@ -56,16 +56,16 @@ class Note:
         return self.of != "shell" and not self.owner.person
 
 
-def command_note(name: str) -> Note:
+def command_note(name: str) -> TerminalNote:
     """The default note, for a terminal without metadata."""
-    return Note(of="command", name=name, owner=Owner(person=False, name=""))
+    return TerminalNote(of="command", name=name, owner=Owner(person=False, name=""))
 
 
-def note_to_text(note: Note) -> str:
+def note_to_text(note: TerminalNote) -> str:
     return _NOTE_ADAPTER.dump_json(note).decode()
 
 
-def note_from_text(text: str, name: str) -> Note:
+def note_from_text(text: str, name: str) -> TerminalNote:
     """Parse a note; a missing or invalid one becomes `command_note(name)`."""
     try:
         return _NOTE_ADAPTER.validate_json(text)
@@ -73,19 +73,19 @@ def note_from_text(text: str, name: str) -> Note:
         return command_note(name)
 
 
-_NOTE_ADAPTER = TypeAdapter(Note)
+_NOTE_ADAPTER = TypeAdapter(TerminalNote)
 
 __all__ = [
-    "Asks",
     "Exit",
+    "InputRequest",
+    "InputSender",
     "NotReading",
+    "PersonControl",
     "Report",
     "Seen",
-    "Taken",
     "Terminal",
     "TerminalCallbacks",
     "TypingRefused",
-    "Typist",
 ]
 
 
@@ -99,7 +99,7 @@ class Terminal:
     size: tuple[int, int]
     created_at: float
     tail: Tail
-    note: Note
+    note: TerminalNote
     keeper: Keeper = field(repr=False)
     callbacks: TerminalCallbacks = field(repr=False)
     pid: int = 0
@@ -113,8 +113,8 @@ class Terminal:
     """A person has attached their own terminal window."""
     seen: Seen | None = None
     """The keeper's last report on the foreground program."""
-    asks: Asks | None = None
-    taken: Taken | None = None
+    asks: InputRequest | None = None
+    taken: PersonControl | None = None
     last_output_at: float | None = None
     """Seconds since 1970."""
     last_input_at: float | None = None
@@ -124,7 +124,7 @@ class Terminal:
     _tree_ended: anyio.Event = field(default_factory=anyio.Event, repr=False)
     _bell: anyio.Event = field(default_factory=anyio.Event, repr=False)
 
-    async def type(self, data: bytes, typist: Typist) -> None:
+    async def type(self, data: bytes, typist: InputSender) -> None:
         """Send input.
 
         Raises TypingRefused when the terminal has ended, when a person has control of it, or when it hides the input
@@ -161,7 +161,7 @@ class Terminal:
 
     def take(self, by: str, holds: bool) -> None:
         """Give control to a person. Typing alone (`holds=False`) does not replace a hold."""
-        taken = Taken(by=by, holds=holds)
+        taken = PersonControl(by=by, holds=holds)
         if self.exit is None and self.taken != taken and (holds or self.taken is None):
             self.taken = taken
             self.callbacks.taken(self)
@@ -174,7 +174,7 @@ class Terminal:
             self.callbacks.released(self, by)
             self.ring()
 
-    def ask(self, asks: Asks | None) -> None:
+    def ask(self, asks: InputRequest | None) -> None:
         """Record that it waits for input, or with None that it no longer does.
 
         A repeated question updates only its time and calls no callback.
@@ -196,12 +196,12 @@ class Terminal:
         bell, self._bell = self._bell, anyio.Event()
         bell.set()
 
-    def heed(self, typist: Typist) -> None:
+    def heed(self, typist: InputSender) -> None:
         """Take over an agent's terminal for a person who is about to type."""
         if self.note.is_agents and self.taken is None:
             self.take(typist.name, holds=False)
 
-    def hear_typing(self, typist: Typist, data: bytes | None, offset: int) -> None:
+    def hear_typing(self, typist: InputSender, data: bytes | None, offset: int) -> None:
         """Record input, sent through us or typed in an attached window. `data` is None when it was hidden."""
         self.last_input_at, self.last_input = time.time(), offset
         self.callbacks.typed(self, typist, data, offset)
@@ -259,7 +259,7 @@ class Terminal:
         self.ring()
 
 
-def _takeover_message(terminal: Terminal, taken: Taken) -> str:
+def _takeover_message(terminal: Terminal, taken: PersonControl) -> str:
     until = "they release it" if taken.holds else "a while after they stop typing"
     return (
         f"Terminal {terminal.id} is taken over by {taken.by}, so nothing was typed. It is theirs until {until}: wait "
@@ -272,12 +272,12 @@ def _visible_state(seen: Seen | None) -> tuple[object, ...] | None:
     return seen and (seen.busy, seen.cwd, seen.foreground)
 
 
-def _question_key(asks: Asks | None) -> tuple[str, bool, str] | None:
+def _question_key(asks: InputRequest | None) -> tuple[str, bool, str] | None:
     return asks and (asks.prompt, asks.secret, asks.sure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Typist:
+class InputSender:
     """The sender of input."""
 
     person: bool
@@ -286,11 +286,11 @@ class Typist:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asks:
+class InputRequest:
     """The foreground program waits for input."""
 
     prompt: str
-    sure: Sure
+    sure: Certainty
     secret: bool
     """Echo is off: only a person may answer."""
     since: float
@@ -298,7 +298,7 @@ class Asks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class PersonControl:
     """A person has control: agents cannot type."""
 
     by: str
@@ -318,7 +318,7 @@ class NotReading(TypingRefused):
 class TerminalCallbacks:
     """Callbacks for changes in terminals, called synchronously and in order. They must not block."""
 
-    typed: Callable[[Terminal, Typist, bytes | None, int], None]
+    typed: Callable[[Terminal, InputSender, bytes | None, int], None]
     """Terminal, typist, bytes (None when the terminal hid them) and the output offset."""
     taken: Callable[[Terminal], None]
     released: Callable[[Terminal, str], None]

@@ -32,9 +32,9 @@ from handrail.terminal.input.typing_history import TypingHistory
 from handrail.terminal.keeper_client import close_all
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import (
+    InputSender,
     Terminal,
     TerminalCallbacks,
-    Typist,
     command_note,
     note_from_text,
     note_to_text,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from handrail.keeper.protocol import Notice, Reply
     from handrail.terminal.keeper_client import Keeper
-    from handrail.terminal.terminal import Note
+    from handrail.terminal.terminal import TerminalNote
 
     Callback = Callable[[Terminal], None]
     Typed = Callable[[Terminal, str, bool, str | None, int], None]
@@ -133,7 +133,7 @@ class Terminals:
         cap_lines: int = MAX_LINES,
         grace: float = 2.0,
         id: str | None = None,
-        note: Note | None = None,
+        note: TerminalNote | None = None,
         cwd_id: tuple[int, int] | None = None,
     ) -> Terminal:
         """Start a program in a PTY of this size (columns, rows). Raises KeeperError when it cannot run.
@@ -257,12 +257,12 @@ class Terminals:
 
     def _note_window_input(self, terminal: Terminal, data: bytes | None, size: int) -> None:
         owner = terminal.note.owner
-        typist = Typist(person=True, name=owner.name if owner.person else WINDOW)
+        typist = InputSender(person=True, name=owner.name if owner.person else WINDOW)
         if data is None or is_typing(data):
             terminal.heed(typist)
         terminal.hear_typing(typist, data, size)
 
-    def _note_input(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
+    def _note_input(self, terminal: Terminal, typist: InputSender, data: bytes | None, offset: int) -> None:
         self._typing.hear(terminal, typist, data, offset)
         self.stirred(terminal)
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
 
-class Room:
+class ThreadPool:
     """A thread pool of fixed size. Waiting for a free thread does not affect other pools."""
 
     def __init__(self, name: str, size: int) -> None:
@@ -41,9 +41,9 @@ class Room:
             return limiter
 
 
-AGENTS = Room("agents", 2)
+AGENTS = ThreadPool("agents", 2)
 """Screens and searches for agents, which may request any number of them."""
-PEOPLE = Room("people", 4)
+PEOPLE = ThreadPool("people", 4)
 """Screens and searches for people and for Handrail's own use, so that agents cannot delay them."""
-FILES = Room("files", 8)
+FILES = ThreadPool("files", 8)
 """File searches; each thread waits for a ripgrep process."""

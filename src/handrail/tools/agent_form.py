@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, FormPreview, Json, Result
-from handrail.terminal.safe_regex import THREADS, BadPattern, compile_pattern
-from handrail.tools.results import Input, brief
+from handrail.terminal.safe_regex import REGEX_THREADS, BadPattern, compile_pattern
+from handrail.tools.results import Input, printable_line
 
 ASKS = "The agent asks you something that only you can answer."
 
@@ -57,7 +57,7 @@ class AgentForm(Tool[AgentFormInput, FormPlan]):
     assurance = "advisory"
 
     def display(self, input: AgentFormInput) -> str:
-        return brief(input.message) or "Fill in a form"
+        return printable_line(input.message) or "Fill in a form"
 
     async def plan(self, input: AgentFormInput, caller: Caller) -> FormPlan:
         if input.values is not None and (why := await find_problem(input.form, input.values)):
@@ -240,7 +240,7 @@ async def _find_mismatches(form: Json, values: Json) -> Sequence[str]:
     if not patterns:
         return ()
     with anyio.move_on_after(SECONDS):
-        failed = await THREADS.run(_match_all, patterns, time.monotonic() + SECONDS, abandon=True)
+        failed = await REGEX_THREADS.run(_match_all, patterns, time.monotonic() + SECONDS, abandon=True)
         return [f"{_name(form, name)} must match `{pattern}`" for name, pattern in failed]
     return ("to compare it with the agent's pattern takes too long",)
 

@@ -29,7 +29,7 @@ from handrail.store.values import (
 from handrail.tools.commands.command_claims import command_claims, hosts, read_line
 from handrail.tools.commands.command_input import COMMAND_BYTES
 from handrail.tools.files.diff import unified
-from handrail.tools.results import Input, brief
+from handrail.tools.results import Input, printable_line
 from handrail.tools.workspace import Workspace
 
 MOST_NAMED = 400
@@ -255,7 +255,7 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
         self._path = environment.get("PATH", os.defpath)
 
     def display(self, input: AgentWorkInput) -> str:
-        return brief(_first_line(input) or input.title or input.sort)
+        return printable_line(_first_line(input) or input.title or input.sort)
 
     async def plan(self, input: AgentWorkInput, caller: Caller) -> WorkPlan:
         """Claim the union of all that the agent described: one description cannot weaken another."""
@@ -350,7 +350,7 @@ def _path_claims(
 
 
 def _opaque_claim(input: AgentWorkInput, why: str) -> Claim:
-    return Claim(action="run", resource=brief(input.title or input.sort), inside=True, opaque=why)
+    return Claim(action="run", resource=printable_line(input.title or input.sort), inside=True, opaque=why)
 
 
 def _preview(

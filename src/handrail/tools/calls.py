@@ -19,7 +19,7 @@ from handrail.store.values import Caller, Claim, Json, Receipt, Result
 from handrail.terminal.terminal import Terminal
 from handrail.tools.results import Format, Input, answer
 from handrail.tools.terminals.input_requests import question_of
-from handrail.tools.tool_context import Reach
+from handrail.tools.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from handrail.gate.call import Call
@@ -143,9 +143,9 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
     reads_only = True
     repeats = True
 
-    def __init__(self, reach: Reach, live: Mapping[str, "Call"], journal: Journal) -> None:
-        self._reach = reach
-        self._records = reach.records
+    def __init__(self, context: ToolContext, live: Mapping[str, "Call"], journal: Journal) -> None:
+        self._context = context
+        self._records = context.records
         self._live = live
         self._journal = journal
 
@@ -183,9 +183,9 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
             raise problem
 
     async def _wait_for_question(self, call: "Call", who: str, scope: anyio.CancelScope) -> None:
-        while (terminal := self._reach.terminals.get(call.terminal or "")) is None:  # noqa: ASYNC110
+        while (terminal := self._context.terminals.get(call.terminal or "")) is None:  # noqa: ASYNC110
             await anyio.sleep(LOOK_SECONDS)  # no notification exists before the terminal does
-        while self._reach.askings.fresh(terminal, who) is None:
+        while self._context.askings.find_new(terminal, who) is None:
             with anyio.move_on_after(None if terminal.asks is None else LOOK_SECONDS):
                 await terminal.changed()
         scope.cancel()
@@ -193,10 +193,10 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
     def _asking_terminal(self, id: str, who: str) -> Terminal | None:
         """The terminal of an open call while it asks for input; marks the question as seen by `who`."""
         call = self._live.get(id)
-        terminal = self._reach.terminals.get((call and call.terminal) or "")
+        terminal = self._context.terminals.get((call and call.terminal) or "")
         if terminal is None or terminal.asks is None:
             return None
-        self._reach.askings.tell(terminal, who)
+        self._context.askings.mark_seen(terminal, who)
         return terminal
 
 

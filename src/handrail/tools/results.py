@@ -25,13 +25,13 @@ def answer(text: str, data: Json, form: Literal["text", "json"] = "text") -> Res
     return Result(text=json.dumps(data, ensure_ascii=False) if form == "json" else text, data=data)
 
 
-def brief(text: str, limit: int = 80) -> str:
+def printable_line(text: str, limit: int = 80) -> str:
     """One printable line of at most `limit` characters."""
     line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: limit + 1])
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def some(count: int, noun: str) -> str:
+def count_text(count: int, noun: str) -> str:
     """`1 line`, `2 lines`, `1,000 matches`."""
     plural = f"{noun}es" if noun.endswith(("ch", "s", "x")) else f"{noun}s"
     return f"{count:,} {noun if count == 1 else plural.replace('ys', 'ies')}"

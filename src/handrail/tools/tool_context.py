@@ -7,31 +7,31 @@ from pathlib import Path
 
 from handrail.store.records import Records
 from handrail.store.values import Caller
-from handrail.terminal.open_shell import Means
-from handrail.terminal.shell_marks import Marked, Marks
+from handrail.terminal.open_shell import TerminalSettings
+from handrail.terminal.shell_marks import Marks, MarksCache
 from handrail.terminal.terminals import Terminals
-from handrail.tools.terminals.input_requests import Askings
-from handrail.tools.terminals.terminal_lookup import Known, find, is_own, look
+from handrail.tools.terminals.input_requests import SeenInputRequests
+from handrail.tools.terminals.terminal_lookup import FoundTerminal, find, is_own, look
 from handrail.tools.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class ToolContext:
     """Dependencies of the terminal tools; the daemon creates one."""
 
     terminals: Terminals
     records: Records
-    means: Means
+    settings: TerminalSettings
     own: tuple[Path, ...]
     """Handrail's own files and folders, which are always protected."""
-    marked: Marked = field(default_factory=Marked)
-    askings: Askings = field(default_factory=Askings)
+    marked: MarksCache = field(default_factory=MarksCache)
+    askings: SeenInputRequests = field(default_factory=SeenInputRequests)
 
-    async def find(self, id: str) -> Known:
+    async def find(self, id: str) -> FoundTerminal:
         """Look up a terminal and refresh its state. Raises Refusal when the id is unknown."""
         return await look(await find(self.terminals, self.records, id))
 
-    async def to_read(self, id: str, caller: Caller) -> Known:
+    async def to_read(self, id: str, caller: Caller) -> FoundTerminal:
         """Look up a terminal to read it; refresh its state only if that decides who may read it.
 
         A read by cursor must be fast. For a terminal of another workspace the shell's present folder decides,
@@ -40,7 +40,7 @@ class Reach:
         known = await find(self.terminals, self.records, id)
         return known if is_own(known, caller) else await look(known)
 
-    async def marks(self, known: Known) -> Marks | None:
+    async def marks(self, known: FoundTerminal) -> Marks | None:
         return await self.marked.of(known.id, known.nonce, known.tail)
 
     def workspace(self, caller: Caller) -> Workspace:

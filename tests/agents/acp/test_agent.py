@@ -9,9 +9,9 @@ from tests.support.keeper_terminals import until
 from tests.support.scripted_agent import CAPABILITIES
 
 from handrail.agents.acp.agent_errors import AgentError, Login
-from handrail.agents.acp.capabilities import Folder, McpDoor
+from handrail.agents.acp.capabilities import Folder, McpEntry
 
-DOOR = McpDoor(url="http://127.0.0.1:1/mcp", bearer="secret", command=("handrail", "mcp"), env={"A": "b"})
+DOOR = McpEntry(url="http://127.0.0.1:1/mcp", bearer="secret", command=("handrail", "mcp"), env={"A": "b"})
 MODES = {
     "currentModeId": "ask",
     "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],

@@ -6,9 +6,9 @@ import pytest
 from acp.schema import InitializeRequest, NewSessionRequest
 
 from handrail.agents.acp.agent_errors import AgentError, Login
-from handrail.agents.acp.capabilities import INITIALIZE_PARAMS, AgentInfo, Folder, McpDoor, parse_agent_info
+from handrail.agents.acp.capabilities import INITIALIZE_PARAMS, AgentInfo, Folder, McpEntry, parse_agent_info
 
-DOOR = McpDoor(
+DOOR = McpEntry(
     url="http://127.0.0.1:4000/mcp",
     bearer="b",
     command=("/usr/bin/handrail", "mcp", "--workspace", "/w"),

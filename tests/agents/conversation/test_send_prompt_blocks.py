@@ -5,11 +5,11 @@ import base64
 import pytest
 
 from handrail.agents.acp.capabilities import AgentInfo
-from handrail.agents.conversation.send_prompt import Piece, blocks_of, first_line
+from handrail.agents.conversation.send_prompt import PromptPart, blocks_of, first_line
 
 pytestmark = pytest.mark.anyio
 SEEING = AgentInfo("seeing", capabilities={"promptCapabilities": {"image": True}})
-PICTURE = Piece(kind="image", data={"image": "sha", "mime": "image/gif"})
+PICTURE = PromptPart(kind="image", data={"image": "sha", "mime": "image/gif"})
 
 
 async def look(sha: str) -> bytes | None:
@@ -17,8 +17,8 @@ async def look(sha: str) -> bytes | None:
 
 
 async def test_each_piece_is_a_block_in_its_place() -> None:
-    file = Piece(kind="file", data={"uri": "file:///w/a", "name": "a"})
-    blocks, unsent = await blocks_of([Piece(kind="text", text="See"), file, PICTURE], SEEING, look)
+    file = PromptPart(kind="file", data={"uri": "file:///w/a", "name": "a"})
+    blocks, unsent = await blocks_of([PromptPart(kind="text", text="See"), file, PICTURE], SEEING, look)
     assert unsent == []
     assert blocks == [
         {"type": "text", "text": "See"},
@@ -28,7 +28,7 @@ async def test_each_piece_is_a_block_in_its_place() -> None:
 
 
 async def test_a_piece_that_cannot_be_sent_is_left_out_and_named() -> None:
-    gone = Piece(kind="image", data={"image": "gone"})
+    gone = PromptPart(kind="image", data={"image": "gone"})
     blocks, unsent = await blocks_of([PICTURE], AgentInfo("blind"), look)
     assert (blocks, unsent) == ([], ["blind takes no pictures, so it was not sent the one above."])
     blocks, unsent = await blocks_of([gone], SEEING, look)
@@ -36,5 +36,5 @@ async def test_a_piece_that_cannot_be_sent_is_left_out_and_named() -> None:
 
 
 def test_the_first_line_is_the_first_that_says_something() -> None:
-    assert first_line([PICTURE, Piece(kind="text", text="\n \n  Hello \nthere")]) == "Hello"
+    assert first_line([PICTURE, PromptPart(kind="text", text="\n \n  Hello \nthere")]) == "Hello"
     assert first_line([PICTURE]) == ""

@@ -8,8 +8,8 @@ from tests.support.actors import ANN
 from tests.support.conversation_host import calls, check_invariants, conversation_host, notes, parts, text
 from tests.support.scripted_agent import Obj, script
 
-from handrail.agents.conversation.send_prompt import Piece
-from handrail.agents.conversation.thread_prompts import Prompted
+from handrail.agents.conversation.send_prompt import PromptPart
+from handrail.agents.conversation.thread_prompts import PromptReceipt
 from handrail.gate.gate import Request
 from handrail.store.events import (
     AgentStarted,
@@ -141,7 +141,7 @@ async def test_twenty_prompts_in_a_burst_neither_interleave_nor_leave_anything_b
     async with conversation_host(tmp_path, grace=20.0) as scene:
         thread = scene.thread()
         await scene.ask(thread, {"say": "warm"})
-        prompted: dict[int, Prompted] = {}
+        prompted: dict[int, PromptReceipt] = {}
 
         async def burst(n: int) -> None:
             ask: Obj = {"ask": {"toolCall": {"toolCallId": str(n), "title": f"Do {n}"}}}
@@ -416,10 +416,10 @@ async def test_pictures_and_files_go_with_a_prompt_where_the_agent_takes_them(tm
         sha = scene.images.put(b"\x89PNG")
         file = {"uri": "file:///w/a.py", "name": "a.py"}
         pieces = [
-            Piece(kind="image", data={"image": sha, "mime": "image/png"}),
-            Piece(kind="file", data={**file}),
-            Piece(kind="image", data={"image": "0" * 64, "mime": "image/png"}),
-            Piece(kind="text", text=script({"tell_prompt": True})),
+            PromptPart(kind="image", data={"image": sha, "mime": "image/png"}),
+            PromptPart(kind="file", data={**file}),
+            PromptPart(kind="image", data={"image": "0" * 64, "mime": "image/png"}),
+            PromptPart(kind="text", text=script({"tell_prompt": True})),
         ]
         seen: dict[str, list[str]] = {}
         for agent in ("scripted", "blind"):

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handrail.agents.requests.agent_terminals import cut_to_last_bytes, read_last_bytes
-from handrail.terminal.output.plain_text import plain
+from handrail.terminal.output.plain_text import plain_text
 from handrail.terminal.output.tail import Tail
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +52,7 @@ def test_what_is_given_is_the_end_of_the_text_and_says_whether_it_is_all(
     folder: Path, printed: str, limit: int
 ) -> None:
     raw = printed.encode()
-    whole = plain(raw)
+    whole = plain_text(raw)
     text, truncated = read_last_bytes(tail_of(folder, raw[: len(raw) // 2], raw[len(raw) // 2 :]), limit)
     assert text == cut_to_last_bytes(whole.encode(), limit)
     assert truncated == (len(whole.encode()) > limit)
@@ -69,7 +69,7 @@ def test_of_a_long_output_only_the_end_is_looked_at_and_it_is_the_same_end(
     lines = random.Random(seed).choices(some, k=5000)
     raw = "".join(f"{number} {line}\r\n" for number, line in enumerate(lines)).encode()
     text, truncated = read_last_bytes(tail_of(folder, raw), limit)
-    assert text == cut_to_last_bytes(plain(raw).encode(), limit)
+    assert text == cut_to_last_bytes(plain_text(raw).encode(), limit)
     assert truncated
 
 
@@ -77,7 +77,7 @@ def test_bytes_that_show_nothing_do_not_use_up_what_is_looked_at(folder: Path) -
     colours = "".join(f"\x1b[3{n % 8}m{chr(97 + n % 26)}\x1b[0m" for n in range(100_000))
     raw = ("first\n" + colours + "\nlast\n").encode()
     text, truncated = read_last_bytes(tail_of(folder, raw), 90_000)
-    assert text == cut_to_last_bytes(plain(raw).encode(), 90_000)
+    assert text == cut_to_last_bytes(plain_text(raw).encode(), 90_000)
     assert truncated
 
 

@@ -173,8 +173,8 @@ async def test_the_person_sees_what_the_agent_says_it_will_do(here: RequestingAg
 
 async def test_a_rule_about_our_commands_answers_for_the_agents_own(here: RequestingAgent) -> None:
     rules, folder = here.gate.rules, str(here.root)
-    rules.add(rules.make(tool="execute_command", command="make test", workspace=folder), ANN)
-    rules.add(rules.make(effect="deny", command="git push", workspace=folder), ANN)
+    rules.add(rules.build_rule(tool="execute_command", command="make test", workspace=folder), ANN)
+    rules.add(rules.build_rule(effect="deny", command="git push", workspace=folder), ANN)
     assert await here.ask("session/request_permission", **RUN) == selected("y")
     push = {"toolCallId": "2", "kind": "execute", "rawInput": {"command": ["git", "push", "-f"]}}
     told = await here.ask("session/request_permission", toolCall=push, options=OPTIONS)
@@ -183,7 +183,7 @@ async def test_a_rule_about_our_commands_answers_for_the_agents_own(here: Reques
 
 
 async def test_always_becomes_a_rule_of_ours_and_the_agent_is_told_once(here: RequestingAgent) -> None:
-    rule = here.gate.rules.make(tool="execute_command", command="make test", workspace=str(here.root))
+    rule = here.gate.rules.build_rule(tool="execute_command", command="make test", workspace=str(here.root))
     told = await here.both("session/request_permission", {"rules": (rule,)}, **RUN)
     assert told == selected("y")
     assert await here.ask("session/request_permission", **RUN) == selected("y")

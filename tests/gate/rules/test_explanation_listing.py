@@ -4,13 +4,13 @@ from pathlib import Path
 
 from tests.gate.rules.test_rules import ALLOWS_MAKE, DENIES_PUSH, desk
 
-from handrail.gate.rules.rules import Standing
+from handrail.gate.rules.rules import UserRules
 from handrail.store.values import Rule
 
 
 async def test_rules_are_listed_as_they_are_evaluated_with_those_built_in(tmp_path: Path) -> None:
     own = (Rule(id="r1", effect="deny", command="rm"), Rule(id="r2", effect="allow", tool="t"))
-    async with desk(tmp_path, Standing(rules=own)) as at:
+    async with desk(tmp_path, UserRules(rules=own)) as at:
         made = at.add(effect="ask", command="npm")
         found = at.rules.listing(str(at.root))
         assert [each.rule.id for each in found] == [

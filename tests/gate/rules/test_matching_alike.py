@@ -4,7 +4,7 @@ import pytest
 from tests.support.policy_values import ONE, brief, claim, decide, policy, rule, runs
 
 from handrail.gate.rules.matching import AGENT_WORK, equivalent_tools
-from handrail.gate.rules.suggestions import suggest
+from handrail.gate.rules.suggestions import suggest_rules
 from handrail.store.values import Action, Effect
 
 
@@ -39,7 +39,7 @@ def test_what_is_like_nothing_has_its_own_rules_alone() -> None:
 
 
 def test_a_question_about_an_agents_command_suggests_a_rule_for_both() -> None:
-    found = suggest(AGENT_WORK, runs("npm test"), ONE, policy())
+    found = suggest_rules(AGENT_WORK, runs("npm test"), ONE, policy())
     assert [(each.rule.tool, each.rule.command) for each in found] == [("execute_command", "npm test")]
     held = policy(*(rule(tool=each.rule.tool, command=each.rule.command) for each in found))
     assert decide(held, "npm test", tool=AGENT_WORK).effect == "allow"

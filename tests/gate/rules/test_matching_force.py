@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.support.policy_values import rule
 
-from handrail.gate.rules.matching import CHANGED, UNTRUSTED, Here, Origin, explain_lapse
+from handrail.gate.rules.matching import CHANGED, UNTRUSTED, FolderState, Origin, explain_lapse
 from handrail.store.values import Effect
 
-TRUSTED = Here(root="/w", trusted=True, file_trusted=True, now=100)
+TRUSTED = FolderState(root="/w", trusted=True, file_trusted=True, now=100)
 CHANGED_FILE = replace(TRUSTED, file_trusted=False)
 STRANGE = replace(TRUSTED, trusted=False, file_trusted=False)
 
@@ -44,6 +44,6 @@ def test_what_forbids_needs_no_trust(effect: Effect, origin: Origin) -> None:
     ],
 )
 def test_what_allows_needs_trust_unless_a_person_made_it_for_that_very_folder(
-    origin: Origin, fields: dict[str, Any], here: Here, says: str
+    origin: Origin, fields: dict[str, Any], here: FolderState, says: str
 ) -> None:
     assert explain_lapse(rule("allow", **fields), origin, here) == says

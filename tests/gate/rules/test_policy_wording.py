@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.support.policy_values import rule
 
-from handrail.gate.rules.policy import in_words
+from handrail.gate.rules.policy import describe_rule
 from handrail.store.values import Effect
 
 
@@ -31,4 +31,4 @@ from handrail.store.values import Effect
 def test_a_rule_says_what_it_is_about_of_whom_and_where(
     effect: Effect, fields: dict[str, Any], words: str
 ) -> None:
-    assert in_words(rule(effect, **fields)) == words
+    assert describe_rule(rule(effect, **fields)) == words

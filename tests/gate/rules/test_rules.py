@@ -11,8 +11,8 @@ from tests.support.policy_values import RUN, brief, claim, runs
 
 from handrail.errors import Conflict
 from handrail.gate.rules.rule_builder import BadRule
-from handrail.gate.rules.rules import NoRule, Rules, Standing
-from handrail.gate.rules.trust import Trusted
+from handrail.gate.rules.rules import Rules, UnknownRule, UserRules
+from handrail.gate.rules.trust import TrustedFolder
 from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal, open_journal
 from handrail.store.values import Caller, Claim, Effect, Rule
@@ -60,18 +60,18 @@ class Desk:
 
     def add(self, **fields: Any) -> Rule:
         wanted: dict[str, Any] = {"workspace": str(self.root), **fields}
-        rule = self.rules.make(**wanted)
+        rule = self.rules.build_rule(**wanted)
         self.rules.add(rule, ANN)
         return rule
 
 
 @asynccontextmanager
-async def desk(path: Path, standing: Standing | None = None, **given: Any) -> AsyncGenerator[Desk]:
+async def desk(path: Path, standing: UserRules | None = None, **given: Any) -> AsyncGenerator[Desk]:
     root = path / "work"
     root.mkdir(exist_ok=True)
     clock = Clock()
     async with open_journal(path / "handrail.db", path / "handrail.head") as journal:
-        rules = Rules(journal, standing or Standing(), now=clock, home=str(path / "home"), **given)
+        rules = Rules(journal, standing or UserRules(), now=clock, home=str(path / "home"), **given)
         yield Desk(journal, root.resolve(), rules, clock)
 
 
@@ -174,7 +174,7 @@ async def test_a_rule_ends_at_its_hour(tmp_path: Path) -> None:
 
 
 async def test_auto_approve_and_low_risk_need_a_trusted_folder(tmp_path: Path) -> None:
-    async with desk(tmp_path, Standing(default="allow", human_in_the_loop=False)) as at:
+    async with desk(tmp_path, UserRules(default="allow", human_in_the_loop=False)) as at:
         assert at.decides("make") == ("ask", "untrusted folder")
         assert at.effect(claim("read", str(at.root / "a"))) == "allow"
         at.trust()
@@ -230,15 +230,15 @@ async def test_the_same_content_again_is_trusted_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("own", "theirs", "untrusted", "trusted"),
     [
-        (Standing(default="ask"), 'default_policy = "allow"', "ask", "allow"),
-        (Standing(default="allow"), 'default_policy = "ask"', "ask", "ask"),
-        (Standing(default="ask"), 'default_policy = "deny"', "deny", "deny"),
-        (Standing(default="deny"), 'default_policy = "ask"', "deny", "ask"),
-        (Standing(human_in_the_loop=False), "human_in_the_loop = true", "ask", "ask"),
+        (UserRules(default="ask"), 'default_policy = "allow"', "ask", "allow"),
+        (UserRules(default="allow"), 'default_policy = "ask"', "ask", "ask"),
+        (UserRules(default="ask"), 'default_policy = "deny"', "deny", "deny"),
+        (UserRules(default="deny"), 'default_policy = "ask"', "deny", "ask"),
+        (UserRules(human_in_the_loop=False), "human_in_the_loop = true", "ask", "ask"),
     ],
 )
 async def test_a_projects_settings_only_tighten_until_they_are_trusted(
-    tmp_path: Path, own: Standing, theirs: str, untrusted: Effect, trusted: Effect
+    tmp_path: Path, own: UserRules, theirs: str, untrusted: Effect, trusted: Effect
 ) -> None:
     async with desk(tmp_path, own) as at:
         at.writes(theirs)
@@ -302,18 +302,18 @@ async def test_the_root_the_home_and_what_is_no_folder_cannot_be_trusted(tmp_pat
 
 async def test_trust_of_the_past_is_kept(tmp_path: Path) -> None:
     root = tmp_path / "work"
-    trusted = [Trusted(folder=str(root.resolve()), config=None)]
-    async with desk(tmp_path, Standing(default="allow"), trusted=trusted) as at:
+    trusted = [TrustedFolder(folder=str(root.resolve()), config=None)]
+    async with desk(tmp_path, UserRules(default="allow"), trusted=trusted) as at:
         assert at.effect("make") == "allow"
         assert [(each.folder, each.trusted) for each in at.rules.folders()] == [(str(at.root), True)]
 
 
 async def test_a_rule_that_stands_in_a_file_is_removed_there(tmp_path: Path) -> None:
     own = Rule(id="r1", effect="allow", command="make", source="config.toml:3")
-    async with desk(tmp_path, Standing(rules=(own,))) as at:
+    async with desk(tmp_path, UserRules(rules=(own,))) as at:
         with pytest.raises(BadRule, match=r"config\.toml:3"):
             at.rules.remove("r1", ANN)
-        with pytest.raises(NoRule):
+        with pytest.raises(UnknownRule):
             at.rules.remove("r2", ANN)
 
 
@@ -327,7 +327,7 @@ async def test_a_policy_is_made_once_and_anew_when_something_changed(tmp_path: P
 
 async def test_a_rule_that_is_only_thought_about_changes_nothing(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        rule = at.rules.make(command="make", workspace=str(at.root))
+        rule = at.rules.build_rule(command="make", workspace=str(at.root))
         thought = at.rules.policy(at.caller, rule)
         assert thought.decide(RUN, runs("make"), at.caller).effect == "allow"
         assert at.effect("make") == "ask"
@@ -342,7 +342,7 @@ async def test_a_rule_whose_fact_was_lost_is_dropped(tmp_path: Path) -> None:
 
 async def test_plain_rules_are_a_default_and_trusted_folders(tmp_path: Path) -> None:
     async with open_journal(tmp_path / "a.db", tmp_path / "a.head") as journal:
-        rules = Rules.plain(journal, "allow", ["/w"])
+        rules = Rules.with_default(journal, "allow", ["/w"])
         here = Caller(door="stdio", client="one", key="k", workspace="/w")
         assert rules.policy(here).decide(RUN, runs("make"), here).effect == "allow"
 
@@ -421,6 +421,6 @@ async def test_a_rule_that_makes_sense_and_whose_examples_hold_is_made(
 
 async def test_a_pattern_is_a_command_or_a_path_as_the_tool_takes_it(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        make: Callable[..., Rule] = at.rules.make
+        make: Callable[..., Rule] = at.rules.build_rule
         assert make(tool=RUN, pattern="git", workspace="/w").command == "git"
         assert make(tool="edit_file", pattern="git", workspace="/w").path == "git"

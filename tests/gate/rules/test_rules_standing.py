@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from handrail.config import BadConfig, load
-from handrail.gate.rules.rules import Standing
+from handrail.gate.rules.rules import UserRules
 
 
-def standing(folder: Path, text: str) -> Standing:
+def standing(folder: Path, text: str) -> UserRules:
     path = folder / "config.toml"
     path.write_text(text)
-    return Standing.of(load(path), path, "/home/ann")
+    return UserRules.of(load(path), path, "/home/ann")
 
 
 def test_what_a_file_says_becomes_rules_that_tell_their_line(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 import pytest
 from tests.support.policy_values import HOME, ONE, ROOT, caller, claim, policy, rule, runs
 
-from handrail.gate.rules.policy import Policy, Standpoint
-from handrail.gate.rules.suggestions import suggest
+from handrail.gate.rules.policy import FolderSettings, Policy
+from handrail.gate.rules.suggestions import suggest_rules
 from handrail.store.values import Claim, Rule
 
 
 def commands(line: str, *rules: Rule) -> list[str | None]:
-    found = suggest("execute_command", runs(line), ONE, policy(*rules))
+    found = suggest_rules("execute_command", runs(line), ONE, policy(*rules))
     return [each.rule.command for each in found]
 
 
@@ -60,14 +60,14 @@ def test_nothing_is_suggested_for_roots_wrappers_and_what_is_not_understood(line
 
 def test_each_suggestion_names_the_parts_it_would_decide_and_those_decided_are_left_alone() -> None:
     claims = runs("git status && npm test && git diff && npm test -- -u")
-    found = suggest("execute_command", claims, ONE, policy(rule(command="git")))
+    found = suggest_rules("execute_command", claims, ONE, policy(rule(command="git")))
     assert [(each.rule.command, each.claims) for each in found] == [("npm test", (1, 3))]
 
 
 def test_what_an_ask_rule_or_a_floor_asks_about_is_not_suggested_away() -> None:
     assert commands("git push", rule("ask", command="git push")) == []
     protected = [claim("write", "/w/.ssh/a", protected=True)]
-    assert suggest("write_file", protected, ONE, policy()) == []
+    assert suggest_rules("write_file", protected, ONE, policy()) == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_an_ask_rule_or_a_floor_asks_about_is_not_suggested_away() -> None:
     ],
 )
 def test_a_file_suggests_its_folder_or_itself(claimed: Claim, path: str, tool: str | None) -> None:
-    [found] = suggest("apply_diff", [claimed], ONE, policy())
+    [found] = suggest_rules("apply_diff", [claimed], ONE, policy())
     assert (found.rule.path, found.rule.tool, found.rule.scope, found.rule.workspace) == (
         path,
         tool,
@@ -91,27 +91,27 @@ def test_a_file_suggests_its_folder_or_itself(claimed: Claim, path: str, tool: s
 
 
 def test_a_file_whose_name_would_be_a_pattern_suggests_nothing() -> None:
-    assert suggest("write_file", [claim("write", "/w/a*.py")], ONE, policy()) == []
+    assert suggest_rules("write_file", [claim("write", "/w/a*.py")], ONE, policy()) == []
 
 
 def test_a_connection_suggests_its_host() -> None:
-    [found] = suggest("execute_command", [claim("connect", "example.org", inside=False)], ONE, policy())
+    [found] = suggest_rules("execute_command", [claim("connect", "example.org", inside=False)], ONE, policy())
     assert found.rule.host == "example.org"
 
 
 def test_a_word_that_cannot_be_written_in_a_pattern_suggests_nothing() -> None:
-    assert suggest("execute_command", [claim("run", words=("sed", "a\nb"))], ONE, policy()) == []
+    assert suggest_rules("execute_command", [claim("run", words=("sed", "a\nb"))], ONE, policy()) == []
 
 
 def test_without_a_workspace_nothing_is_suggested() -> None:
-    nowhere = Policy((), Standpoint(), root=None, home=HOME)
-    assert suggest("execute_command", runs("git status"), caller(workspace=None), nowhere) == []
+    nowhere = Policy((), FolderSettings(), root=None, home=HOME)
+    assert suggest_rules("execute_command", runs("git status"), caller(workspace=None), nowhere) == []
 
 
 @pytest.mark.parametrize(
     "line", ["git push origin main", "rm -r build", "npm run test", "python -c 'a b'", "cp a 'b c'"]
 )
 def test_what_is_suggested_would_have_allowed_it(line: str) -> None:
-    found = suggest("execute_command", runs(line), ONE, policy())
+    found = suggest_rules("execute_command", runs(line), ONE, policy())
     held = policy(*(each.rule for each in found))
     assert held.decide("execute_command", runs(line), ONE).effect == "allow"

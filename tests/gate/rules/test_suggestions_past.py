@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.gate.rules.test_rules import Desk, desk
 from tests.support.policy_values import RUN, runs
 
-from handrail.gate.rules.suggestions import judge, repeated
+from handrail.gate.rules.suggestions import measure_rule, suggest_from_history
 from handrail.store.approvals import PromptRecord
 from handrail.store.events import ApprovalAnswered, ApprovalOpened, CallOpened
 from handrail.store.records import open_records
@@ -59,8 +59,8 @@ async def test_a_rule_is_held_against_the_questions_of_the_past(tmp_path: Path) 
             ("git push > log", None),
             ("npm test", "allow"),
         )
-        rule = at.rules.make(command="git push", workspace=str(at.root))
-        found = judge(rule, prompts, prompts, at.rules.policy)
+        rule = at.rules.build_rule(command="git push", workspace=str(at.root))
+        found = measure_rule(rule, prompts, prompts, at.rules.policy)
         assert (found.prompts, found.decided) == (5, 2)
         assert (found.calls, found.matches) == (5, 4)
         assert set(found.examples) == {"git push", "git push -f", "git push && npm publish", "git push > log"}
@@ -69,17 +69,17 @@ async def test_a_rule_is_held_against_the_questions_of_the_past(tmp_path: Path) 
 async def test_a_rule_that_refuses_would_have_decided_whatever_it_is_part_of(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         prompts = await asked(tmp_path, at, ("git push > log", None), ("make", "allow"))
-        rule = at.rules.make(effect="deny", command="git push", workspace=str(at.root))
-        assert judge(rule, prompts, (), at.rules.policy).decided == 1
+        rule = at.rules.build_rule(effect="deny", command="git push", workspace=str(at.root))
+        assert measure_rule(rule, prompts, (), at.rules.policy).decided == 1
 
 
 async def test_a_rule_of_the_user_would_have_decided_nothing_in_an_untrusted_folder(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         prompts = await asked(tmp_path, at, ("make", "allow"))
-        rule = at.rules.make(command="make", scope="user")
-        assert judge(rule, prompts, (), at.rules.policy).decided == 0
+        rule = at.rules.build_rule(command="make", scope="user")
+        assert measure_rule(rule, prompts, (), at.rules.policy).decided == 0
         at.trust()
-        assert judge(rule, prompts, (), at.rules.policy).decided == 1
+        assert measure_rule(rule, prompts, (), at.rules.policy).decided == 1
 
 
 async def test_what_is_answered_alike_three_times_is_suggested(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_what_is_answered_alike_three_times_is_suggested(tmp_path: Path) -
             *often("git push", "allow", 3),
             ("git push", "deny"),
         )
-        found = repeated(prompts, at.rules.policy)
+        found = suggest_from_history(prompts, at.rules.policy)
         assert [(each.rule.effect, each.rule.command, each.answers) for each in found] == [
             ("allow", "npm test", 4),
             ("deny", "curl evil.org $", 3),
@@ -104,15 +104,15 @@ async def test_what_is_answered_alike_three_times_is_suggested(tmp_path: Path) -
 async def test_what_a_rule_decides_by_now_is_not_suggested_again(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         prompts = await asked(tmp_path, at, *often("npm test", "allow", 3))
-        assert len(repeated(prompts, at.rules.policy)) == 1
+        assert len(suggest_from_history(prompts, at.rules.policy)) == 1
         at.add(command="npm")
-        assert repeated(prompts, at.rules.policy) == []
+        assert suggest_from_history(prompts, at.rules.policy) == []
 
 
 async def test_what_a_rule_answered_is_no_answer_of_a_person(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         prompts = await asked(tmp_path, at, *often("npm test", "allow", 3), by="rule r1")
-        assert repeated(prompts, at.rules.policy) == []
+        assert suggest_from_history(prompts, at.rules.policy) == []
 
 
 async def test_what_a_person_changed_before_they_allowed_it_says_nothing_of_what_was_asked(
@@ -120,4 +120,4 @@ async def test_what_a_person_changed_before_they_allowed_it_says_nothing_of_what
 ) -> None:
     async with desk(tmp_path) as at:
         prompts = await asked(tmp_path, at, *often("npm test", "allow", 3))
-        assert repeated([*prompts[:2], replace(prompts[2], edited=True)], at.rules.policy) == []
+        assert suggest_from_history([*prompts[:2], replace(prompts[2], edited=True)], at.rules.policy) == []

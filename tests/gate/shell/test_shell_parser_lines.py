@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.policy_values import ONE, RUN
 from tests.support.shell_corpus import LINES, POLICY, STRICTNESS, WRITTEN, decided, shown
 
-from handrail.gate.shell.shell_parser import MOST_PARTS, parse
+from handrail.gate.shell.shell_parser import PARTS_MAX, parse
 from handrail.store.values import Effect
 from handrail.tools.commands.command_claims import command_claims
 from handrail.tools.workspace import Workspace
@@ -108,7 +108,7 @@ def test_any_text_is_read_without_a_fault_and_allowed_only_when_it_is_plain(text
     line = parse(text)
     if not line.plain:
         assert decided(text, parse) != "allow"
-    assert len(line.parts) <= MOST_PARTS + 1
+    assert len(line.parts) <= PARTS_MAX + 1
 
 
 # fmt: off

@@ -16,7 +16,7 @@ from handrail.gate.gate import Gate
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.server.mcp import mcp_server
-from handrail.server.mcp.mcp_server import Context, Line, Mcp, client_name
+from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
 from handrail.store.actor import PERSON
 from handrail.store.journal import open_journal
 from handrail.store.values import Caller, Claim, Result
@@ -57,8 +57,8 @@ async def connected(home: Path, patience: float = BOUND) -> AsyncGenerator[tuple
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
         anyio.create_task_group() as group,
     ):
-        gate = Gate(journal, Rules.plain(journal), {"slow": Slow()}, group)
-        server = Mcp(gate, patience).server(Line(caller=caller))
+        gate = Gate(journal, Rules.with_default(journal), {"slow": Slow()}, group)
+        server = McpServers(gate, patience).server(ConnectionHooks(caller=caller))
         with anyio.fail_after(BOUND):
             async with Client(server, mode="legacy", client_info=info) as client:
                 yield gate, client

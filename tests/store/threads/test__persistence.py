@@ -113,10 +113,10 @@ async def test_what_the_database_will_never_take_is_refused_alone(kept: JournalF
     fates: list[Fate] = []
     async with thread_store(kept) as talk:
         talk.journal.append(daemon_stopped("before"))
-        talk.journal.outbox.write([("INSERT INTO threads VALUES (1)", ())], 0, fates.append)
-        talk.journal.outbox.write([("INSERT INTO upkeep VALUES (?)", ("no number",))], 0, fates.append)
-        talk.journal.outbox.write([("INSERT INTO upkeep VALUES (?)", (2**70,))], 0, fates.append)
-        talk.journal.outbox.write([("UPDATE upkeep SET due = 0", ())], 0, fates.append)
+        talk.journal.queue.write([("INSERT INTO threads VALUES (1)", ())], 0, fates.append)
+        talk.journal.queue.write([("INSERT INTO upkeep VALUES (?)", ("no number",))], 0, fates.append)
+        talk.journal.queue.write([("INSERT INTO upkeep VALUES (?)", (2**70,))], 0, fates.append)
+        talk.journal.queue.write([("UPDATE upkeep SET due = 0", ())], 0, fates.append)
         await talk.journal.committed(talk.journal.append(daemon_stopped("after")))
         with anyio.fail_after(10):
             while len(fates) < 4:
@@ -163,7 +163,7 @@ async def test_a_message_that_has_ended_on_disk_is_there_with_its_whole_text(kep
             )  # the writer waits with the first order, so the second stays queued
             for why in ("first", "second"):
                 talk.journal.append(daemon_stopped(why))
-                talk.journal.outbox.order()
+                talk.journal.queue.order_commit()
             answer.end("end_turn")
             other.execute("ROLLBACK")
             facts_on_disk(other, "DaemonStopped", 2)

@@ -16,7 +16,7 @@ from tests.support.actors import ANN
 from tests.support.sample_events import JournalFiles
 from tests.support.thread_store import ThreadReader, ThreadStore, follow_thread, thread_store
 
-from handrail.store.threads.live_thread import KEPT, Flow, Thread
+from handrail.store.threads.live_thread import KEPT, Thread, ThreadChanges
 from handrail.store.threads.message import Message
 from handrail.store.values import Json
 
@@ -80,7 +80,7 @@ class Slow:
         with scope:
             await talk.threads.follow(thread, self.reader.rev, self._send)
 
-    async def _send(self, flow: Flow) -> None:
+    async def _send(self, flow: ThreadChanges) -> None:
         if not self._free:
             await self._permits.acquire()
         await self.reader.take(flow)

@@ -37,7 +37,7 @@ def said(number: int) -> MessageRecord:
 async def a_long_talk(talk: ThreadStore) -> str:
     thread = talk.open("Long")
     with anyio.fail_after(120):
-        await talk.threads.retell(thread, (said(number) for number in range(LONG)))
+        await talk.threads.append_copies(thread, (said(number) for number in range(LONG)))
     return thread
 
 

@@ -26,7 +26,7 @@ from tests.support.keeper_terminals import (
 
 from handrail.terminal.input import typing_history
 from handrail.terminal.input import typing_history as typed_line
-from handrail.terminal.terminal import Note, Terminal, TypingRefused
+from handrail.terminal.terminal import Terminal, TerminalNote, TypingRefused
 
 MASKED = """
 import os, sys, termios, tty
@@ -220,7 +220,7 @@ async def test_who_types_into_an_agents_terminal_has_it_until_a_while_after_the_
 
 
 @pytest.mark.parametrize("note", [TRACKED, COMMAND])
-async def test_who_takes_a_terminal_over_has_it_until_they_release_it(home: Path, note: Note) -> None:
+async def test_who_takes_a_terminal_over_has_it_until_they_release_it(home: Path, note: TerminalNote) -> None:
     async with shared_terminals(home) as stage:
         terminal = await stage.bash(note=note)
         terminal.take("ann", holds=True)

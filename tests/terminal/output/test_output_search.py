@@ -13,8 +13,8 @@ from tests.support.keeper_terminals import BOUND
 from handrail.keeper.spool import Spool
 from handrail.terminal import ripgrep
 from handrail.terminal.output import output_search
-from handrail.terminal.output.output_search import Found, Match
-from handrail.terminal.output.plain_text import plain
+from handrail.terminal.output.output_search import Match, SearchResult
+from handrail.terminal.output.plain_text import plain_text
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.safe_regex import BadPattern
 
@@ -29,16 +29,18 @@ def tail_of(folder: Path, printed: bytes, cap: int = 1 << 20) -> Tail:
     return Tail(folder, closed=True)
 
 
-async def find(tail: Tail, pattern: str, **how: bool | int) -> Found:
+async def find(tail: Tail, pattern: str, **how: bool | int) -> SearchResult:
     with anyio.fail_after(BOUND):
-        return await output_search.search(tail, pattern, **how)  # type: ignore[arg-type]
+        return await output_search.search_tail(tail, pattern, **how)  # type: ignore[arg-type]
 
 
 async def test_a_line_is_found_with_its_number_its_place_and_those_around_it(tmp_path: Path) -> None:
     tail = tail_of(tmp_path / "t", b"one\r\ntwo\r\nthree\r\nfour\r\nfive")
     expected = Match(line_number=3, offset=10, text="three", before=("two",), after=("four",))
     for raw in (False, True):
-        assert await find(tail, "^thr.e$", raw=raw, context=1) == Found(matches=(expected,), more=False)
+        assert await find(tail, "^thr.e$", raw=raw, context=1) == SearchResult(
+            matches=(expected,), more=False
+        )
 
 
 async def test_colours_and_overwritten_text_hide_nothing_in_text_and_are_found_in_raw(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ async def test_what_no_program_can_be_asked_for_gets_a_sentence(
 
 async def test_an_empty_tail_has_no_lines(tmp_path: Path) -> None:
     for raw in (False, True):
-        assert await find(Tail(tmp_path / "none"), "", raw=raw) == Found(matches=(), more=False)
+        assert await find(Tail(tmp_path / "none"), "", raw=raw) == SearchResult(matches=(), more=False)
 
 
 async def test_nothing_printed_is_taken_for_an_encoding_or_for_binary(tmp_path: Path) -> None:
@@ -206,7 +208,7 @@ async def test_text_matches_are_the_lines_of_plain_that_match(
     kept = whole[tail.first :]
     found = await find(tail, "b", max_results=1000)
     assert [match.text for match in found.matches] == [
-        line for line in plain(kept).split("\n") if "b" in line
+        line for line in plain_text(kept).split("\n") if "b" in line
     ]
     for match in found.matches:
         assert match.offset == tail.first or whole[match.offset - 1 : match.offset] == b"\n"
@@ -221,7 +223,7 @@ def test_raw_search_agrees_with_ripgrep_on_one_file(tmp_path: Path) -> None:
     said = subprocess.run(
         [program, "-a", "-nb", "word 7.3", tmp_path / "all"], capture_output=True, check=True
     )
-    found = anyio.run(lambda: output_search.search(tail, "word 7.3", raw=True, max_results=10_000))
+    found = anyio.run(lambda: output_search.search_tail(tail, "word 7.3", raw=True, max_results=10_000))
     assert [b"%d:%d:%s" % (m.line_number, m.offset, m.text.encode()) for m in found.matches] == [
         line.rstrip(b"\r") for line in said.stdout.splitlines()
     ]

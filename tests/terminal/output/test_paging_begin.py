@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from handrail.keeper.spool import Spool
-from handrail.terminal.output.paging import is_alternate, near_end
+from handrail.terminal.output.paging import find_line_near_end, is_alternate_screen
 from handrail.terminal.output.tail import Tail
 
 ON, OFF = b"\x1b[?1049h", b"\x1b[?1049l"
@@ -32,30 +32,30 @@ def tail_of(directory: Path, data: bytes, cap: int = 64 * 1024 * 1024) -> Tail:
     ],
 )
 def test_it_begins_at_a_line_within_reach(tmp_path: Path, reach: int, begin: int) -> None:
-    assert near_end(tail_of(tmp_path, b"abcd\nefgh\nijkl\nmnop\n"), reach) == begin
+    assert find_line_near_end(tail_of(tmp_path, b"abcd\nefgh\nijkl\nmnop\n"), reach) == begin
 
 
 def test_where_no_line_begins_it_begins_anywhere(tmp_path: Path) -> None:
-    assert near_end(tail_of(tmp_path, b"one\n" + b"x" * 500), 100) == 404
+    assert find_line_near_end(tail_of(tmp_path, b"one\n" + b"x" * 500), 100) == 404
 
 
 def test_it_never_begins_before_what_is_kept(tmp_path: Path) -> None:
     tail = tail_of(tmp_path, b"".join(b"%07d\n" % n for n in range(1000)), cap=800)
     assert tail.first > 0
-    begin = near_end(tail, 1 << 40)
+    begin = find_line_near_end(tail, 1 << 40)
     assert tail.first <= begin <= tail.first + 8
     assert begin % 8 == 0
 
 
 def test_of_an_empty_output_it_begins_at_the_start(tmp_path: Path) -> None:
-    assert near_end(Tail(tmp_path / "none"), 100) == 0
-    assert is_alternate(Tail(tmp_path / "none"), 0) is False
+    assert find_line_near_end(Tail(tmp_path / "none"), 100) == 0
+    assert is_alternate_screen(Tail(tmp_path / "none"), 0) is False
 
 
 def test_the_last_word_before_an_offset_says_which_screen_it_is(tmp_path: Path) -> None:
     data = b"a" * 50 + ON + b"b" * 3_000_000 + OFF + b"c" * 50
     tail, off = tail_of(tmp_path, data), 58 + 3_000_000
-    found = [is_alternate(tail, at) for at in (0, 50, 57, 58, 59, off, off + 7, off + 8, len(data))]
+    found = [is_alternate_screen(tail, at) for at in (0, 50, 57, 58, 59, off, off + 7, off + 8, len(data))]
     assert found == [False, False, False, True, True, True, True, False, False]
 
 
@@ -63,10 +63,10 @@ def test_the_last_word_before_an_offset_says_which_screen_it_is(tmp_path: Path) 
 def test_a_switch_that_lies_across_two_pieces_is_seen(tmp_path: Path, cut: int) -> None:
     """Pieces of a mebibyte are looked through from the offset backwards."""
     data = b"x" * 100 + ON + b"y" * (1024 * 1024 - cut)
-    assert is_alternate(tail_of(tmp_path, data), len(data)) is True
+    assert is_alternate_screen(tail_of(tmp_path, data), len(data)) is True
 
 
 @pytest.mark.parametrize("switch", [b"\x1b[?1049h", b"\x1b[?47h", b"\x1b[?1047h", b"\x1b[?1;1049;25h"])
 def test_every_spelling_of_the_switch_is_known(tmp_path: Path, switch: bytes) -> None:
-    assert is_alternate(tail_of(tmp_path, switch), len(switch)) is True
-    assert is_alternate(tail_of(tmp_path / "off", switch.replace(b"h", b"l")), len(switch)) is False
+    assert is_alternate_screen(tail_of(tmp_path, switch), len(switch)) is True
+    assert is_alternate_screen(tail_of(tmp_path / "off", switch.replace(b"h", b"l")), len(switch)) is False

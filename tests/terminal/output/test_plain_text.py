@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handrail.terminal.output.plain_text import BLANKS, LONGEST, REACH, PlainTextStream, plain
+from handrail.terminal.output.plain_text import BLANKS, LONGEST, REACH, PlainTextStream, plain_text
 
 BAR = b"".join(b"\r\x1b[2K[%-10s] %d%%" % (b"=" * (n // 10), n) for n in range(101))
 
@@ -46,7 +46,7 @@ BAR = b"".join(b"\r\x1b[2K[%-10s] %d%%" % (b"=" * (n // 10), n) for n in range(1
     ],
 )
 def test_escapes_are_resolved_and_overwritten_text_is_gone(printed: bytes, read: str) -> None:
-    assert plain(printed) == read
+    assert plain_text(printed) == read
 
 
 @pytest.mark.parametrize(
@@ -60,24 +60,24 @@ def test_escapes_are_resolved_and_overwritten_text_is_gone(printed: bytes, read:
 )
 def test_bars_of_several_lines_keep_their_last_state(redraw: bytes) -> None:
     printed = b"start\r\na: 0\r\nb: 0\r\n" + b"".join(redraw % (n, n) for n in range(1, 60)) + b"end\r\n"
-    assert plain(printed) == "start\na: 59\nb: 59\nend\n"
+    assert plain_text(printed) == "start\na: 59\nb: 59\nend\n"
 
 
 def test_a_cursor_reaches_no_further_than_a_screen_may_be_high() -> None:
     lines = b"".join(b"%d\r\n" % n for n in range(5000))
-    text = plain(lines + b"\x1b[4999Aup").split("\n")
+    text = plain_text(lines + b"\x1b[4999Aup").split("\n")
     assert [number for number, line in enumerate(text) if line.startswith("up")] == [5000 - REACH]
 
 
 @given(st.binary(max_size=300))
 def test_whatever_was_printed_no_control_character_is_left(printed: bytes) -> None:
-    left = {char for char in plain(printed) if ord(char) < 32 or 127 <= ord(char) < 160}
+    left = {char for char in plain_text(printed) if ord(char) < 32 or 127 <= ord(char) < 160}
     assert left <= {"\n", "\t"}
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200))
 def test_plain_text_is_left_as_it_is(text: str) -> None:
-    assert plain(text.encode()) == text
+    assert plain_text(text.encode()) == text
 
 
 SEQUENCES = [
@@ -99,7 +99,7 @@ def test_text_made_piece_by_piece_is_the_text_of_the_whole(printed: bytes, cuts:
     at = sorted({0, len(printed), *(cut % (len(printed) + 1) for cut in cuts)})
     stream = PlainTextStream()
     pieces = [stream.feed(printed[begin:end]) for begin, end in pairwise(at)]
-    assert "".join(pieces) + stream.finish() == plain(printed)
+    assert "".join(pieces) + stream.finish() == plain_text(printed)
 
 
 @pytest.mark.parametrize("step", [1, 7, 4096])
@@ -109,7 +109,7 @@ def test_an_endless_line_that_moves_its_cursor_is_the_same_in_pieces(step: int) 
     text = (
         "".join(stream.feed(printed[at : at + step]) for at in range(0, len(printed), step)) + stream.finish()
     )
-    assert text == plain(printed)
+    assert text == plain_text(printed)
     assert len(text) == LONGEST + 55
 
 
@@ -124,7 +124,7 @@ def test_hostile_output_takes_time_in_proportion_to_its_length(hostile: bytes) -
     def seconds(size: int) -> float:
         printed = (hostile * (size // len(hostile) + 1))[:size]
         begin = time.process_time()
-        plain(printed)
+        plain_text(printed)
         return time.process_time() - begin
 
     small = min(seconds(100_000) for _ in range(3))
@@ -138,10 +138,10 @@ def test_hostile_output_takes_time_in_proportion_to_its_length(hostile: bytes) -
 )
 def test_a_few_bytes_do_not_become_megabytes_of_blanks(line: bytes) -> None:
     printed = line * (256 * 1024 // len(line))
-    assert len(plain(printed)) < 10 * len(printed) + 2 * BLANKS
+    assert len(plain_text(printed)) < 10 * len(printed) + 2 * BLANKS
 
 
 def test_columns_far_to_the_right_stand_where_they_should() -> None:
     printed = b"".join(b"unit %d\x1b[60G[ ok ]\r\n" % n for n in range(2000))
-    lines = plain(printed).splitlines()
+    lines = plain_text(printed).splitlines()
     assert {line.index("[ ok ]") for line in lines} == {59}

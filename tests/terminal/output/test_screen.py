@@ -21,7 +21,7 @@ from tests.support.keeper_terminals import BOUND, KeeperTerminals, running_keepe
 from handrail.keeper.spool import Spool
 from handrail.terminal.input.keys import encode
 from handrail.terminal.output import screen
-from handrail.terminal.output.screen import Shown, render
+from handrail.terminal.output.screen import RenderedScreen, render_screen
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Terminal
 
@@ -127,14 +127,14 @@ async def opened(scene: KeeperTerminals, *argv: str) -> Terminal:
 
 
 async def shows(terminal: Terminal, wanted: str) -> None:
-    await until(lambda: any(wanted in line for line in render(terminal.tail, COLS, ROWS).lines))
+    await until(lambda: any(wanted in line for line in render_screen(terminal.tail, COLS, ROWS).lines))
 
 
 def printed(terminal: Terminal) -> bytes:
     return b"".join(screen.read_chunks(terminal.tail, 0, terminal.tail.end))
 
 
-async def same_in_tmux(other: Tmux, shown: Shown) -> None:
+async def same_in_tmux(other: Tmux, shown: RenderedScreen) -> None:
     """tmux shows the same, as soon as it has read all."""
     with anyio.move_on_after(BOUND):
         while other.shown() != shown.lines:  # noqa: ASYNC110 - it rings no bell
@@ -142,8 +142,8 @@ async def same_in_tmux(other: Tmux, shown: Shown) -> None:
     assert other.shown() == shown.lines
 
 
-async def replayed_is_the_same(folder: Path, data: bytes) -> Shown:
-    shown = render(spooled(folder / "again", [data]), COLS, ROWS)
+async def replayed_is_the_same(folder: Path, data: bytes) -> RenderedScreen:
+    shown = render_screen(spooled(folder / "again", [data]), COLS, ROWS)
     with tmux(folder, COLS, ROWS) as other:
         other.replay(data)
         await same_in_tmux(other, shown)
@@ -160,7 +160,7 @@ async def test_vim_looks_as_in_tmux_live_and_replayed(scene: KeeperTerminals, tm
     await terminal.write(keys.encode())
     await shows(terminal, "40,")
     await shows(terminal, " inserted here")
-    shown = render(terminal.tail, COLS, ROWS)
+    shown = render_screen(terminal.tail, COLS, ROWS)
     assert shown.alternate
     with tmux(tmp_path, COLS, ROWS) as other:
         other.run(*argv)
@@ -171,7 +171,7 @@ async def test_vim_looks_as_in_tmux_live_and_replayed(scene: KeeperTerminals, tm
     await terminal.write(b":q!\r")
     with anyio.fail_after(BOUND):
         await terminal.wait()
-    assert not render(terminal.tail, COLS, ROWS).alternate
+    assert not render_screen(terminal.tail, COLS, ROWS).alternate
 
 
 @needs_tmux
@@ -182,7 +182,7 @@ async def test_less_looks_as_in_tmux_live_and_replayed(scene: KeeperTerminals, t
     await shows(terminal, "10 red")
     await terminal.write(b" /250 \r")
     await shows(terminal, "250 red")
-    shown = render(terminal.tail, COLS, ROWS)
+    shown = render_screen(terminal.tail, COLS, ROWS)
     with tmux(tmp_path, COLS, ROWS) as other:
         other.run(*argv)
         await until(lambda: "10 red" in "\n".join(other.shown()))
@@ -238,14 +238,14 @@ async def test_what_programs_print_looks_as_in_tmux(tmp_path: Path, data: bytes)
 
 
 def test_an_empty_tail_is_an_empty_screen(tmp_path: Path) -> None:
-    shown = render(Tail(tmp_path / "none"), 10, 3)
+    shown = render_screen(Tail(tmp_path / "none"), 10, 3)
     assert (shown.lines, shown.cursor) == (("", "", ""), (0, 0))
 
 
 def test_modes_and_title_set_long_ago_are_not_lost(tmp_path: Path) -> None:
     lines = [b"line %07d and more of it\r\n" % n for n in range(100_000)]
     tail = spooled(tmp_path / "t", [b"\x1b[?1h\x1b[?2004h\x1b]2;my title\x07", *lines])
-    shown = render(tail, 40, 5)
+    shown = render_screen(tail, 40, 5)
     assert (shown.application_keys, shown.bracketed_paste, shown.title) == (True, True, "my title")
     assert shown.lines == (*(f"line {n:07d} and more of it" for n in range(99_996, 100_000)), "")
 
@@ -256,10 +256,10 @@ def test_a_full_screen_program_begun_long_ago_still_has_its_screen(tmp_path: Pat
     frame = b"\x1b[H\x1b[1;1Hhead\x1b[K" + b"\x1b[3;1Hbusy" * 90 + b"\r\n"
     pieces = [b"$ before\r\n\x1b[?1049h", *[frame] * (size // len(frame))]
     tail = spooled(tmp_path / "t", pieces)
-    shown = render(tail, 40, 5)
+    shown = render_screen(tail, 40, 5)
     assert (shown.alternate, shown.lines) == (True, ("head", "", "busy", "", ""))
     tail = spooled(tmp_path / "u", [*pieces, b"\x1b[?1049l$ after"])
-    shown = render(tail, 40, 5)
+    shown = render_screen(tail, 40, 5)
     assert (shown.alternate, shown.lines[:2]) == (False, ("$ before", "$ after"))
 
 
@@ -268,7 +268,7 @@ def test_a_look_again_shows_what_came_since_even_half_a_character(tmp_path: Path
     seen: list[str] = []
     for piece in (b"a\xe2", b"\x9c\x93b\x1b[3", b";3Hc"):
         spool.append(memoryview(piece))
-        seen.append("|".join(render(tail, 10, 3).lines))
+        seen.append("|".join(render_screen(tail, 10, 3).lines))
     spool.close()
     assert seen == ["a||", "a✓b||", "a✓b||  c"]
 
@@ -279,21 +279,21 @@ def test_whatever_the_emulator_has_a_screen_is_shown(tmp_path: Path, monkeypatch
 
     tail = spooled(tmp_path / "t", [b"\x1b[31mone\x1b[0m\r\n", b"0123456789abc"])
     monkeypatch.setattr(screen.Engine, "feed", broken)
-    assert render(tail, 10, 4).lines == ("one", "0123456789", "abc", "")
+    assert render_screen(tail, 10, 4).lines == ("one", "0123456789", "abc", "")
 
 
 def test_a_broken_screen_is_built_anew_from_the_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tail = spooled(tmp_path / "t", [b"hello"])
-    render(tail, 10, 2)
+    render_screen(tail, 10, 2)
     whole, left = screen.Engine.shown, [1]
 
-    def fails_once(self: screen.Engine) -> Shown:
+    def fails_once(self: screen.Engine) -> RenderedScreen:
         if left and left.pop():
             raise RuntimeError("broken")
         return whole(self)
 
     monkeypatch.setattr(screen.Engine, "shown", fails_once)
-    assert render(tail, 10, 2).lines == ("hello", "")
+    assert render_screen(tail, 10, 2).lines == ("hello", "")
 
 
 def test_only_a_few_emulators_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,13 +306,13 @@ def test_only_a_few_emulators_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(screen.Engine, "close", noted)
     for number in range(12):
-        render(spooled(tmp_path / str(number), [b"x"]), 10, 2)
+        render_screen(spooled(tmp_path / str(number), [b"x"]), 10, 2)
     assert len(closed) >= 8
 
 
 @pytest.mark.parametrize("size", [(0, 0), (-5, 3), (1, 1), (10**9, 10**9)])
 def test_any_size_is_shown_within_bounds(tmp_path: Path, size: tuple[int, int]) -> None:
-    shown = render(spooled(tmp_path / "t", [b"hello\r\nworld"]), *size)
+    shown = render_screen(spooled(tmp_path / "t", [b"hello\r\nworld"]), *size)
     assert 1 <= len(shown.lines) <= screen.CELLS_MAX
 
 
@@ -322,17 +322,17 @@ def test_output_that_keeps_the_emulator_busy_is_shown_as_text_until_it_is_past(
 ) -> None:
     tail = spooled(tmp_path, [bomb, b"\r\nthe last line"])
     began = time.thread_time()
-    assert "the last line" in render(tail, COLS, ROWS).lines
+    assert "the last line" in render_screen(tail, COLS, ROWS).lines
     first = time.thread_time() - began
     assert first < screen.SECONDS + 5
     again = time.thread_time()
-    assert "the last line" in render(tail, COLS, ROWS).lines
+    assert "the last line" in render_screen(tail, COLS, ROWS).lines
     assert time.thread_time() - again < screen.SECONDS, "it is not tried over and over"
     later = Spool(str(tmp_path / "later"), 1 << 26)
     for piece in (bomb, b"\x1bc", b"ordinary\r\n" * screen.ENOUGH):
         later.append(memoryview(piece))
     later.close()
-    assert render(Tail(tmp_path / "later"), COLS, ROWS).lines[0] == "ordinary"
+    assert render_screen(Tail(tmp_path / "later"), COLS, ROWS).lines[0] == "ordinary"
 
 
 def test_output_cannot_make_us_read_or_delete_a_file(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_output_cannot_make_us_read_or_delete_a_file(tmp_path: Path) -> None:
     path.write_bytes(b"\0\0\0")
     name = subprocess.run(["base64", "-w0"], input=os.fsencode(path), capture_output=True, check=True).stdout
     for medium in (b"t", b"f"):
-        render(
+        render_screen(
             spooled(tmp_path / medium.decode(), [b"\x1b_Ga=T,f=24,s=1,v=1,t=%b;%b\x1b\\" % (medium, name)]),
             10,
             2,
@@ -364,14 +364,14 @@ def test_however_output_is_cut_into_pieces_the_screen_is_the_same(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, cuts: list[int], size: tuple[int, int]
 ) -> None:
     folder = tmp_path_factory.mktemp("t")
-    whole = render(spooled(folder / "whole", [data]), *size)
+    whole = render_screen(spooled(folder / "whole", [data]), *size)
     assert len(whole.lines) == size[1]
     at = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     spool = Spool(str(folder / "cut"), 1 << 20)
     shown = whole
     for begin, end in pairwise(at):
         spool.append(memoryview(data)[begin:end])
-        shown = render(Tail(folder / "cut"), *size)
+        shown = render_screen(Tail(folder / "cut"), *size)
     spool.close()
     assert shown == whole
 

@@ -8,7 +8,7 @@ import anyio.lowlevel
 from tests.support.keeper_terminals import BOUND
 
 from handrail.keeper.spool import Spool
-from handrail.terminal.output.tail import Extent, Tail
+from handrail.terminal.output.tail import KeptRange, Tail
 
 
 def spool_with(directory: Path, data: bytes, cap: int = 800) -> Spool:
@@ -43,13 +43,13 @@ async def test_a_read_across_a_segment_goes_on_in_the_next(tmp_path: Path) -> No
 async def test_a_terminal_that_never_printed_has_an_empty_tail(tmp_path: Path) -> None:
     tail = Tail(tmp_path / "none")
     assert (tail.first, tail.end, tail.read(0)) == (0, 0, (b"", 0))
-    assert tail.extent == Extent(0, 0, 0)
+    assert tail.kept_range == KeptRange(0, 0, 0)
 
 
 async def test_one_look_tells_what_three_would(tmp_path: Path) -> None:
     spool_with(tmp_path / "t", b"a line\n" * 500).close()
     tail = Tail(tmp_path / "t")
-    assert tail.extent == Extent(tail.first, tail.end, tail.lines_dropped)
+    assert tail.kept_range == KeptRange(tail.first, tail.end, tail.lines_dropped)
     assert (tail.first > 0, tail.end, tail.lines_dropped) == (True, 3500, tail.first // 7)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from handrail.keeper.protocol import Process, Seen
-from handrail.store.values import Sure, TerminalKind
-from handrail.terminal.output.screen import Shown
+from handrail.store.values import Certainty, TerminalKind
+from handrail.terminal.output.screen import RenderedScreen
 from handrail.terminal.wait.input_detection import PROMPT_MAX, prompt, rests_behind_text, sureness
 
 
@@ -14,8 +14,8 @@ def seen(name: str, reading: str = "tty", *, raw: bool = False, echo: bool = Tru
     )
 
 
-def screen(*lines: str, col: int, row: int) -> Shown:
-    return Shown(
+def screen(*lines: str, col: int, row: int) -> RenderedScreen:
+    return RenderedScreen(
         lines=lines,
         cursor=(col, row),
         alternate=False,
@@ -40,7 +40,9 @@ def screen(*lines: str, col: int, row: int) -> Shown:
         (seen("make", "other", raw=True), None),
     ],
 )
-def test_a_read_line_by_line_is_certain_and_in_raw_mode_nothing_is(look: Seen, sure: Sure | None) -> None:
+def test_a_read_line_by_line_is_certain_and_in_raw_mode_nothing_is(
+    look: Seen, sure: Certainty | None
+) -> None:
     kinds: tuple[TerminalKind, ...] = ("command", "tracked", "shell")
     assert [sureness(look, of, None) for of in kinds] == [sure] * 3
 
@@ -62,7 +64,7 @@ def test_a_read_line_by_line_is_certain_and_in_raw_mode_nothing_is(look: Seen, s
     ],
 )
 def test_a_shell_at_its_own_prompt_asks_nothing(
-    look: Seen, at_prompt: bool | None, sure: Sure | None
+    look: Seen, at_prompt: bool | None, sure: Certainty | None
 ) -> None:
     assert sureness(look, "tracked", at_prompt) == sure
 
@@ -129,7 +131,7 @@ def test_nobody_in_the_foreground_asks_nothing() -> None:
         (screen(col=0, row=5), False),
     ],
 )
-def test_a_cursor_behind_text_at_its_lines_end_rests_there(shown: Shown, rests: bool) -> None:
+def test_a_cursor_behind_text_at_its_lines_end_rests_there(shown: RenderedScreen, rests: bool) -> None:
     assert rests_behind_text(shown) == rests
 
 
@@ -143,5 +145,5 @@ def test_a_cursor_behind_text_at_its_lines_end_rests_there(shown: Shown, rests: 
         (screen("x" * 500, col=500, row=0), "x" * PROMPT_MAX),
     ],
 )
-def test_a_prompt_is_what_stands_before_the_cursor(shown: Shown, text: str) -> None:
+def test_a_prompt_is_what_stands_before_the_cursor(shown: RenderedScreen, text: str) -> None:
     assert prompt(shown) == text

@@ -22,7 +22,7 @@ from tests.support.keeper_terminals import (
 )
 
 from handrail.keeper.protocol import Seen
-from handrail.terminal.terminal import Asks, Note, Terminal
+from handrail.terminal.terminal import InputRequest, Terminal, TerminalNote
 
 RAW_PROMPT = """
 import os, select, tty
@@ -40,7 +40,7 @@ with socket.create_server(("127.0.0.1", 0)) as server:
 PAGER = "seq 1 500 | less"
 
 
-async def asks(terminal: Terminal) -> Asks:
+async def asks(terminal: Terminal) -> InputRequest:
     """What it asks, as soon as it does."""
     await until(lambda: terminal.asks is not None)
     assert terminal.asks is not None
@@ -71,7 +71,7 @@ async def looks(terminal: Terminal, times: int) -> None:
     ],
 )
 async def test_a_read_line_by_line_is_a_certain_question(
-    home: Path, argv: tuple[str, ...], prompt: str, secret: bool, note: Note
+    home: Path, argv: tuple[str, ...], prompt: str, secret: bool, note: TerminalNote
 ) -> None:
     async with shared_terminals(home, knows=True) as stage:
         terminal = await stage.open(*argv, note=note)

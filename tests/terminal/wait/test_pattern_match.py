@@ -15,7 +15,7 @@ BOUND = 20.0
 
 async def hits(pattern: str, *pieces: bytes) -> list[Hit | None]:
     with anyio.fail_after(BOUND):
-        with pattern_match.matching(pattern) as matcher:
+        with pattern_match.open_matcher(pattern) as matcher:
             return [await matcher.see(piece) for piece in pieces]
 
 
@@ -75,6 +75,6 @@ async def test_look_around_is_refused() -> None:
 async def test_only_so_many_patterns_are_watched_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern_match, "MATCHERS_MAX", 2)
     refused = pytest.raises(BadPattern, match="2 patterns are waited for already")
-    with pattern_match.matching("a"), pattern_match.matching("b"), refused:
+    with pattern_match.open_matcher("a"), pattern_match.open_matcher("b"), refused:
         await hits("c", b"c")
     assert (await hits("c", b"c"))[0] is not None, "there is room again"

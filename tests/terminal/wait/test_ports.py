@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from handrail.terminal.wait.ports import can_tell, holder, listening
+from handrail.terminal.wait.ports import can_list_ports, holder, listening
 
-pytestmark = pytest.mark.skipif(not can_tell(), reason="this system has no /proc/net")
+pytestmark = pytest.mark.skipif(not can_list_ports(), reason="this system has no /proc/net")
 
 
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])

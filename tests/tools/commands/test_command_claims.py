@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.tool_runner import refusal_of
 
-from handrail.gate.shell.shell_parser import MOST_PARTS, parse
+from handrail.gate.shell.shell_parser import PARTS_MAX, parse
 from handrail.store.values import Claim
 from handrail.tools.commands.command_claims import (
     command_claims,
@@ -147,8 +147,8 @@ def test_variables_and_a_folder_outside_are_said_and_allowed_by_no_rule(workspac
 
 
 def test_a_line_of_more_commands_than_anybody_could_judge_is_refused() -> None:
-    assert len(read_line("true;" * MOST_PARTS).parts) == MOST_PARTS
-    assert "more than 200 commands" in refusal_of(lambda: read_line("true;" * (MOST_PARTS + 1)))
+    assert len(read_line("true;" * PARTS_MAX).parts) == PARTS_MAX
+    assert "more than 200 commands" in refusal_of(lambda: read_line("true;" * (PARTS_MAX + 1)))
 
 
 def test_typing_a_line_claims_typing_alone_with_the_words_of_each_command() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.support.keeper_terminals import running_keeper
-from tests.support.tool_runner import BOUND, allow_all, reach_of, result_of
+from tests.support.tool_runner import BOUND, allow_all, build_tool_context, result_of
 
 from handrail.gate import person_actions
 from handrail.gate.call import Call, Outcome
@@ -69,8 +69,8 @@ async def shell(home: Path, caller: Caller, grace: float = 0.2) -> AsyncGenerato
         open_records(home / "handrail.db") as records,
         anyio.create_task_group() as group,
     ):
-        tool = ExecuteCommand(reach_of(scene.terminals, records, home, grace))
-        rules = Rules.plain(journal, "allow", trusted=[caller.workspace or "/"])
+        tool = ExecuteCommand(build_tool_context(scene.terminals, records, home, grace))
+        rules = Rules.with_default(journal, "allow", trusted=[caller.workspace or "/"])
         gate = Gate(journal, rules, {tool.name: tool}, group)
         group.start_soon(allow_all, gate)
         yield Shell(gate, caller, tool, scene.terminals)

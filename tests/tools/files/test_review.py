@@ -215,10 +215,10 @@ async def test_a_change_that_will_fail_has_nothing_to_review(desk: ToolRunner, t
 
 async def test_what_the_agent_will_be_told_is_known_before(desk: ToolRunner) -> None:
     plan = await planned(desk)
-    assert writer(desk).tells(plan) == ""
+    assert writer(desk).describe_review(plan) == ""
     assert (
         writer(desk)
-        .tells(writer(desk).review(plan, left("kept", "kept", "rejected"), ()))
+        .describe_review(writer(desk).review(plan, left("kept", "kept", "rejected"), ()))
         .startswith("The person kept 2 of 3 hunks and rejected one.")
     )
 
@@ -228,7 +228,7 @@ async def test_a_review_in_which_lines_elsewhere_changed_says_so(desk: ToolRunne
     content = "".join(PROPOSED).replace("line 30\n", "thirty\n")
     assert (
         writer(desk)
-        .tells(writer(desk).review(plan, content, ()))
+        .describe_review(writer(desk).review(plan, content, ()))
         .startswith("The person kept 3 of 3 hunks and changed lines elsewhere.")
     )
 

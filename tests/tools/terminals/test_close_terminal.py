@@ -10,7 +10,7 @@ from tests.support.processes import ProcessMark, kill_at_end
 from tests.support.tool_runner import BOUND, terminal_tools
 
 from handrail.store.values import Caller, Owner
-from handrail.terminal.terminal import Note
+from handrail.terminal.terminal import TerminalNote
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ async def test_ones_own_is_closed_without_a_person_and_any_other_asks(
         own = (await at.allowed("create_tracked_terminal")).result
         assert own is not None
         assert (await at.data("close_terminal", terminalId=own.data["terminal_id"]))["was_running"]
-        note = Note(of="shell", name="sh", owner=Owner(person=True, name="a person"))
+        note = TerminalNote(of="shell", name="sh", owner=Owner(person=True, name="a person"))
         persons = await at.terminals.open(["/bin/cat"], str(root), {"PATH": "/bin"}, note=note)
         call = await at.waiting("close_terminal", terminalId=persons.id)
         assert call.approval is not None

@@ -13,7 +13,7 @@ from tests.support.tool_runner import BOUND, TerminalToolRunner, terminal_tools
 
 from handrail.store.events import TerminalForgotten
 from handrail.store.values import Caller, Json, Owner
-from handrail.terminal.terminal import Note, Terminal
+from handrail.terminal.terminal import Terminal, TerminalNote
 from handrail.tools.terminals.terminal_lookup import of_terminal
 
 pytestmark = pytest.mark.anyio
@@ -223,7 +223,7 @@ async def test_reading_what_belongs_to_another_workspace_asks(home: Path, root: 
         call = await at.waiting("get_terminal_buffer", terminalId=theirs.id)
         assert call.approval is not None
         assert call.approval.asked.reasons == ("reads outside the workspace",)
-        note = Note(of="shell", name="sh", owner=Owner(person=True, name="a person"))
+        note = TerminalNote(of="shell", name="sh", owner=Owner(person=True, name="a person"))
         here = await at.terminals.open(["/bin/cat"], str(root), {"PATH": "/bin"}, note=note)
         await at.data("get_terminal_buffer", terminalId=here.id)
 
@@ -232,7 +232,7 @@ async def test_a_persons_shell_that_has_left_the_workspace_is_theirs_again_at_on
     home: Path, root: Path, caller: Caller
 ) -> None:
     async with terminal_tools(home, caller) as at:
-        note = Note(of="shell", name="sh", owner=Owner(person=True, name="a person"))
+        note = TerminalNote(of="shell", name="sh", owner=Owner(person=True, name="a person"))
         script = (
             "read go; cd /; while echo private; do sleep 0.02; done"  # never quiet enough to be looked at
         )

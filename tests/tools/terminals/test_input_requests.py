@@ -11,7 +11,7 @@ from handrail.gate.gate import Reply
 from handrail.server.mcp.mcp_server import to_result
 from handrail.store.actor import PERSON
 from handrail.store.values import Caller, Json
-from handrail.terminal.terminal import Typist
+from handrail.terminal.terminal import InputSender
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +73,7 @@ async def test_a_secret_is_for_a_person_and_the_call_then_goes_on(home: Path, ca
         assert "only a person may give" in await at.refusal(
             "send_to_terminal", terminalId=terminal.id, text="hunter2"
         )
-        await terminal.type(b"hunter2\r", Typist(person=True, name="a person"))
+        await terminal.type(b"hunter2\r", InputSender(person=True, name="a person"))
         ended: Any = await call_of(at, reply.call.id)
     assert (data["status"], data["waiting_for_input"]["secret"]) == ("waiting_for_input", True)
     assert "only a person may type" in data["message"]

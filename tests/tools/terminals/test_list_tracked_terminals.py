@@ -9,7 +9,7 @@ import pytest
 from tests.support.tool_runner import BOUND, TerminalToolRunner, terminal_tools
 
 from handrail.store.values import Caller, Owner
-from handrail.terminal.terminal import Note
+from handrail.terminal.terminal import TerminalNote
 
 pytestmark = pytest.mark.anyio
 
@@ -93,7 +93,7 @@ async def test_those_of_other_workspaces_are_named_but_not_what_they_run(
     async with terminal_tools(home, caller) as at:
         other = replace(at, caller=replace(caller, key="other", workspace=str(elsewhere)))
         theirs = await other.open()
-        note = Note(of="shell", name="sh", owner=Owner(person=True, name="a person"))
+        note = TerminalNote(of="shell", name="sh", owner=Owner(person=True, name="a person"))
         persons = await at.terminals.open(["/bin/cat"], str(root), {"PATH": "/bin"}, note=note)
         mine = (await at.reply("execute_command", command="cat", background=True)).call.terminal
         their_call = (await other.reply("execute_command", command="cat", background=True)).call.terminal

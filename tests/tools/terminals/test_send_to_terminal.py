@@ -11,7 +11,7 @@ from tests.support.tool_runner import BOUND, TerminalToolRunner, terminal_tools
 
 from handrail.store.actor import PERSON
 from handrail.store.values import Caller, InputPreview, Owner
-from handrail.terminal.terminal import Note, Terminal, Typist
+from handrail.terminal.terminal import InputSender, Terminal, TerminalNote
 
 pytestmark = pytest.mark.anyio
 
@@ -142,7 +142,7 @@ async def test_auto_approve_still_asks_before_typing_into_a_persons_own_terminal
     home: Path, root: Path, caller: Caller
 ) -> None:
     async with terminal_tools(home, caller, agrees=False) as at:
-        note = Note(of="shell", name="my shell", owner=Owner(person=True, name="a person"))
+        note = TerminalNote(of="shell", name="my shell", owner=Owner(person=True, name="a person"))
         env = {"PATH": "/usr/bin:/bin"}
         terminal = await at.terminals.open(["/bin/cat"], str(root), env, note=note)
         call = await at.waiting("send_to_terminal", terminalId=terminal.id, text="hello")
@@ -178,7 +178,7 @@ async def test_a_secret_is_never_typed_by_an_agent(home: Path, caller: Caller) -
         await shows(at, terminal, "Password:")
         sentence = await at.refusal("send_to_terminal", terminalId=terminal.id, text="hunter2")
         assert "only a person may give" in sentence
-        await terminal.type(b"abc\r", Typist(person=True, name="a person"))
+        await terminal.type(b"abc\r", InputSender(person=True, name="a person"))
         await shows(at, terminal, "got 3")
 
 

@@ -11,10 +11,16 @@ from handrail.store.values import Caller, Owner, ProcessSeen, SignalSent
 from handrail.terminal.output.tail import Tail
 from handrail.tools.results import facts_of
 from handrail.tools.terminals.list_tracked_terminals import facts, format_line
-from handrail.tools.terminals.terminal_lookup import Known, describe_exit, is_inside, is_own, refuse_ended
+from handrail.tools.terminals.terminal_lookup import (
+    FoundTerminal,
+    describe_exit,
+    is_inside,
+    is_own,
+    refuse_ended,
+)
 
 AGENT = Caller(door="stdio", client="agent", key="k", workspace="/project")
-KNOWN = Known(
+KNOWN = FoundTerminal(
     id="t1",
     name="work",
     of="tracked",

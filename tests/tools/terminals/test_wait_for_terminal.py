@@ -10,7 +10,7 @@ import pytest
 from tests.support.tool_runner import TerminalToolRunner, terminal_tools
 
 from handrail.store.values import Caller, Json
-from handrail.terminal.terminal import Terminal, Typist
+from handrail.terminal.terminal import InputSender, Terminal
 
 pytestmark = pytest.mark.anyio
 
@@ -219,7 +219,7 @@ async def test_an_agent_waits_for_a_secret_that_a_person_types(home: Path, calle
             shellPath="/bin/bash", shellArgs=["-c", "read -rsp 'Password: ' x; echo; echo ok"]
         )
         woke = await wait(at, terminal, "exit")
-        await terminal.type(b"secret\r", Typist(person=True, name="a person"))
+        await terminal.type(b"secret\r", InputSender(person=True, name="a person"))
         done = await wait(at, terminal, "exit")
     asked: Any = woke["waiting_for_input"]
     assert (woke["woke"], asked["secret"]) == ("waiting_for_input", True)

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from handrail import __version__
 from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.lenient_json import record, text
-from handrail.config import KEYS_OF, OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
+from handrail.config import KEYS_FOR_URL, OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
 from handrail.store.values import Json
 
 PROTOCOL = 1
@@ -70,7 +70,7 @@ class AgentInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpDoor:
+class McpEntry:
     """Our MCP server, as one thread's agent reaches it."""
 
     url: str
@@ -94,7 +94,7 @@ class Folder:
     """A session's working directory, and our MCP server for it."""
 
     cwd: str
-    mcp: McpDoor | None = None
+    mcp: McpEntry | None = None
 
     def params(self, about: AgentInfo) -> Json:
         servers: list[JsonValue] = [] if self.mcp is None else [self.mcp.offer(about)]
@@ -152,7 +152,7 @@ def merge_environment(base: Mapping[str, str], supplied: Mapping[str, str]) -> d
     A supplied base URL removes the keys from `base` that belong to it, so that no stored key goes to that
     URL.
     """
-    void = {key for address, keys in KEYS_OF.items() if supplied.get(address) for key in keys}
+    void = {key for address, keys in KEYS_FOR_URL.items() if supplied.get(address) for key in keys}
     return {name: value for name, value in base.items() if name not in void} | dict(supplied)
 
 

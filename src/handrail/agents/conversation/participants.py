@@ -26,7 +26,7 @@ from handrail.config import OWN_AGENT, AgentSection
 from handrail.errors import Conflict
 from handrail.gate.operation import Operation
 from handrail.store.actor import HANDRAIL, Actor, actor_from_text, agent_actor
-from handrail.store.blobs import Blobs, NotKept
+from handrail.store.blobs import Blobs, BlobUnavailable
 from handrail.store.events import CallOpened, CallSettled, Entry
 from handrail.store.journal import Journal
 from handrail.store.records import Records
@@ -284,7 +284,7 @@ class Participants:
         """Load a stored image."""
         try:
             return await anyio.to_thread.run_sync(self._images.get, sha)
-        except NotKept:
+        except BlobUnavailable:
             return None
 
     def title(self, thread: str, words: str) -> None:

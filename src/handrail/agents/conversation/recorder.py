@@ -20,7 +20,7 @@ from handrail.store.actor import Actor
 from handrail.store.events import ActivityEnded, ActivityStarted
 from handrail.store.journal import Journal
 from handrail.store.threads.message import Message, Part
-from handrail.store.values import ActivityEnding, ActivitySort, Ending, Json, PartKind, Stop
+from handrail.store.values import ActivityEnding, ActivityKind, Ending, Json, PartKind, Stop
 
 MOST_TEXT = 16 * 1024 * 1024
 """Characters of one message; bounds storage. The rest is dropped, with a note."""
@@ -223,7 +223,7 @@ MOST_WORDS = 100
 class _Open:
     """An activity that is running."""
 
-    sort: ActivitySort
+    sort: ActivityKind
     title: str
     parent: str | None
     cancelled_by: Actor | None = None
@@ -251,10 +251,10 @@ class Activities:
         """Record the begin or end of an activity; dropped without a running operation."""
         activity_id, sort = _id(activity.get("id")), activity.get("sort")
         operation = self._operation
-        if operation is None or operation.ended or not activity_id or sort not in get_args(ActivitySort):
+        if operation is None or operation.ended or not activity_id or sort not in get_args(ActivityKind):
             return
         if activity.get("how") is None:
-            self._record_start(operation, activity_id, cast("ActivitySort", sort), activity)
+            self._record_start(operation, activity_id, cast("ActivityKind", sort), activity)
         elif activity.get("how") in _ENDINGS and activity_id in self._open:
             self._record_end(
                 operation, activity_id, cast("ActivityEnding", activity["how"]), text(activity.get("detail"))
@@ -272,7 +272,7 @@ class Activities:
         else:
             raise LookupError(f"There is no activity {id} in this operation.")
 
-    def _record_start(self, operation: Operation, id: str, sort: ActivitySort, activity: Json) -> None:
+    def _record_start(self, operation: Operation, id: str, sort: ActivityKind, activity: Json) -> None:
         if id in self._known or len(self._known) >= MOST:
             return
         claimed_parent = _id(activity.get("parent"))
@@ -333,7 +333,7 @@ def _id(value: object) -> str:
 
 
 _ENDINGS = ("done", "failed", "cancelled")
-_WORDS: dict[ActivitySort, str] = {
+_WORDS: dict[ActivityKind, str] = {
     "model": "asking the model",
     "thinking": "thinking",
     "compaction": "summing up the conversation",

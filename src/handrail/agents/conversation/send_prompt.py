@@ -16,7 +16,7 @@ import anyio
 from pydantic import JsonValue
 
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.acp.capabilities import AgentInfo, Folder, McpDoor
+from handrail.agents.acp.capabilities import AgentInfo, Folder, McpEntry
 from handrail.agents.acp.session import Session
 from handrail.agents.conversation.participants import Participant, Participants
 from handrail.agents.lenient_json import text
@@ -123,7 +123,7 @@ LoadImage = Callable[[str], Awaitable[bytes | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class PromptPart:
     """A part of a prompt: text, a link to a file, or a stored image."""
 
     kind: PartKind
@@ -131,19 +131,19 @@ class Piece:
     data: Json = field(default_factory=dict[str, JsonValue])
 
 
-def pieces_of(message: Message) -> tuple[Piece, ...]:
+def prompt_parts_from_message(message: Message) -> tuple[PromptPart, ...]:
     """The pieces of a stored message."""
-    return tuple(Piece(kind=part.kind, text=part.text, data=part.data) for part in message.parts)
+    return tuple(PromptPart(kind=part.kind, text=part.text, data=part.data) for part in message.parts)
 
 
-def first_line(pieces: Iterable[Piece]) -> str:
+def first_line(pieces: Iterable[PromptPart]) -> str:
     """The first non-empty line of a prompt's text, or an empty string."""
     lines = [line.strip() for piece in pieces if piece.kind == "text" for line in piece.text.splitlines()]
     return next(filter(None, lines), "")
 
 
 async def blocks_of(
-    pieces: Iterable[Piece], about: AgentInfo, load_image: LoadImage
+    pieces: Iterable[PromptPart], about: AgentInfo, load_image: LoadImage
 ) -> tuple[list[Json], list[str]]:
     """The content blocks, and a sentence for each piece that was left out."""
     blocks: list[Json] = []
@@ -172,7 +172,7 @@ async def blocks_of(
 
 log = logging.getLogger(__name__)
 
-Door = Callable[[str, str | None, str], McpDoor | None]
+McpEntryBuilder = Callable[[str, str | None, str], McpEntry | None]
 """Builds the entry of our MCP server for a thread, a workspace and an agent's name, or None."""
 
 LEAVE_SECONDS = 5.0
@@ -182,7 +182,9 @@ LEAVE_SECONDS = 5.0
 class PromptSender:
     """Sends prompts to agents."""
 
-    def __init__(self, threads: Threads, agents: Agents, door: Door, participants: Participants) -> None:
+    def __init__(
+        self, threads: Threads, agents: Agents, door: McpEntryBuilder, participants: Participants
+    ) -> None:
         self._threads = threads
         self._agents = agents
         self._door = door
@@ -191,7 +193,7 @@ class PromptSender:
     async def ask(
         self,
         participant: Participant,
-        pieces: tuple[Piece, ...],
+        pieces: tuple[PromptPart, ...],
         prompt: Message,
         answer: Message,
         operation: Operation,
@@ -251,7 +253,7 @@ class PromptSender:
             )
 
     async def _send_prompt(
-        self, participant: Participant, pieces: tuple[Piece, ...], prompt: Message, answer: Message
+        self, participant: Participant, pieces: tuple[PromptPart, ...], prompt: Message, answer: Message
     ) -> Stop:
         how = await self.open(participant)
         session = participant.session

@@ -18,7 +18,13 @@ from anyio.abc import TaskStatus
 
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.conversation.participants import Participant, Participants
-from handrail.agents.conversation.send_prompt import Door, Piece, PromptSender, first_line, pieces_of
+from handrail.agents.conversation.send_prompt import (
+    McpEntryBuilder,
+    PromptPart,
+    PromptSender,
+    first_line,
+    prompt_parts_from_message,
+)
 from handrail.agents.pool import Agents
 from handrail.agents.requests.handlers import RequestHandlers
 from handrail.config import AgentSection
@@ -44,7 +50,7 @@ class Turn:
     """One prompt, from its arrival until its work has ended."""
 
     caller: Caller
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PromptPart, ...]
     by: Actor
     message: Message | None = None
     """The prompt's message, opened when it is queued or when it begins."""
@@ -234,7 +240,7 @@ def _stop_reason(turn: Turn) -> Stop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prompted:
+class PromptReceipt:
     """The message and the operation of a prompt."""
 
     message: str
@@ -256,7 +262,7 @@ class Prompts:
         records: Records,
         *,
         specs: Callable[[str], AgentSection | None],
-        door: Door,
+        door: McpEntryBuilder,
         images: Blobs,
     ) -> None:
         self._gate = gate
@@ -283,13 +289,13 @@ class Prompts:
     async def prompt(
         self,
         thread: str,
-        pieces: Sequence[Piece],
+        pieces: Sequence[PromptPart],
         *,
         by: Actor,
         agent: str | None = None,
         queue: bool = False,
         env: Mapping[str, str] | None = None,
-    ) -> Prompted:
+    ) -> PromptReceipt:
         """Prompt an agent; returns when its work has begun, or when it is queued.
 
         The running prompt is cancelled first and has unwound before this one begins, unless `queue` is set.
@@ -310,7 +316,7 @@ class Prompts:
             self._add_turn(turns, turn, waits=waits)
         return _result_of(turn) if waits else await _wait_until_begun(turn)
 
-    async def send_now(self, thread: str, message: str, *, by: Actor) -> Prompted:
+    async def send_now(self, thread: str, message: str, *, by: Actor) -> PromptReceipt:
         """Run a queued prompt now. Raises LookupError if it does not wait."""
         turns = self._get_queue(thread)
         async with turns.arriving:
@@ -412,7 +418,9 @@ class Prompts:
             turns.is_loaded = True
             for message in self._threads.queued(thread):
                 caller = _caller(record, message.agent or record.agent)
-                turns.hold(Turn(caller=caller, pieces=pieces_of(message), by=PERSON, message=message))
+                turns.hold(
+                    Turn(caller=caller, pieces=prompt_parts_from_message(message), by=PERSON, message=message)
+                )
         return record
 
     def _add_turn(self, turns: TurnQueue, turn: Turn, *, waits: bool = False) -> None:
@@ -435,14 +443,14 @@ def _take_waiting(turns: TurnQueue, message: str) -> Turn:
     return turn
 
 
-async def _wait_until_begun(turn: Turn) -> Prompted:
+async def _wait_until_begun(turn: Turn) -> PromptReceipt:
     await turn.begun.wait()
     if turn.problem is not None:
         raise turn.problem
     return _result_of(turn)
 
 
-def _result_of(turn: Turn) -> Prompted:
+def _result_of(turn: Turn) -> PromptReceipt:
     assert turn.message is not None
     operation = None if turn.operation is None else turn.operation.id
-    return Prompted(message=turn.message.id, operation=operation, replaced=turn.replaced)
+    return PromptReceipt(message=turn.message.id, operation=operation, replaced=turn.replaced)

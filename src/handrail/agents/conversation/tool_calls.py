@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from handrail.agents.lenient_json import bounded, cut, name, number, record, records, text
 from handrail.store.threads.message import Part
-from handrail.store.threads.parts import CallData, CallSort, CallStatus, Content, Location
+from handrail.store.threads.parts import CallData, CallKind, CallStatus, Content, Location
 from handrail.store.values import Ending, Json, Stop
 
 StoreImage = Callable[[bytes], str | None]
@@ -130,7 +130,7 @@ ENDED: dict[Ending, CallStatus] = {
     "interrupted": "failed",
     "cancelled": "cancelled",
 }
-_SORTS: dict[str, tuple[CallSort, ...]] = {
+_SORTS: dict[str, tuple[CallKind, ...]] = {
     "execute_command": ("execute",),
     "write_file": ("edit",),
     "read_text_file": ("read",),
@@ -165,8 +165,8 @@ def _limit_entries(value: JsonValue) -> list[Json]:
     return records(value)[:MOST_PIECES]
 
 
-def _sort(value: object) -> CallSort | None:
-    return cast("CallSort", value) if value in get_args(CallSort) else None
+def _sort(value: object) -> CallKind | None:
+    return cast("CallKind", value) if value in get_args(CallKind) else None
 
 
 def _status(value: object, before: CallStatus) -> CallStatus:

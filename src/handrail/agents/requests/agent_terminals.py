@@ -17,12 +17,12 @@ from handrail.agents.lenient_json import number, records, text
 from handrail.agents.requests.request_context import NOT_FOUND, RequestContext, error, error_from_outcome
 from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
-from handrail.gate.feedback import changed
+from handrail.gate.feedback import describe_edit
 from handrail.gate.gate import Gate
 from handrail.store.actor import CLIENT
 from handrail.store.values import Caller, Json
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.output.plain_text import plain
+from handrail.terminal.output.plain_text import plain_text
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
@@ -110,7 +110,7 @@ class AgentTerminal:
     @property
     def _build_head(self) -> str:
         """Notes on the changes and the message of the person who allowed it."""
-        notes = [] if self.call.edited is None else [changed(self.call.input, self.call.edited)]
+        notes = [] if self.call.edited is None else [describe_edit(self.call.input, self.call.edited)]
         notes += [f"The person who allowed it says: {self.call.said}"] if self.call.said else []
         return "".join(f"[{each}]\n" for each in notes)
 
@@ -240,11 +240,11 @@ def read_last_bytes(tail: Tail, limit: int) -> tuple[str, bool]:
 
     Reads no more of the output than needed. A line that starts before the part read is left out.
     """
-    kept = tail.extent
+    kept = tail.kept_range
     window = max(_LEAST, _GROWTH * limit)
     while True:
         begin = max(kept.first, kept.end - window)
-        text = plain(tail.read_range(begin, kept.end))
+        text = plain_text(tail.read_range(begin, kept.end))
         if begin > kept.first:
             text = text.partition("\n")[2]
         raw = text.encode()

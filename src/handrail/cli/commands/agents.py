@@ -65,10 +65,14 @@ def agent() -> NoReturn:
 
 def _agents_without_key(installed: list[AgentView]) -> list[AgentView]:
     """Our own agent, if neither the daemon nor this environment has a key for it; else empty."""
-    from handrail.doctor.checks import sources  # noqa: PLC0415 - brings the settings and the keyring
+    from handrail.doctor.checks import variable_sources  # noqa: PLC0415 - brings the settings and the keyring
 
     candidates = [row for row in installed if row["why"]]
-    return [] if candidates and any(sources(Places.find(os.environ), os.environ).values()) else candidates
+    return (
+        []
+        if candidates and any(variable_sources(Places.find(os.environ), os.environ).values())
+        else candidates
+    )
 
 
 def _cells(row: AgentView, *, lacks: bool) -> tuple[Piece, ...]:
@@ -117,9 +121,9 @@ def keys(context: typer.Context, as_json_: AsJson = False) -> None:
     """List, set or remove the API keys of Handrail's own agent. Keys are stored in the system keyring."""
     if context.invoked_subcommand is not None:
         return
-    from handrail.doctor.checks import SECRETS, sources  # noqa: PLC0415 - brings the settings and the keyring
+    from handrail.doctor.checks import SECRETS, variable_sources  # noqa: PLC0415 - brings the settings and the keyring
 
-    keys_found = sources(Places.find(os.environ), os.environ)
+    keys_found = variable_sources(Places.find(os.environ), os.environ)
     if as_json_:
         print_json([{"name": name, "found": where} for name, where in keys_found.items()])
         return
@@ -130,12 +134,12 @@ def keys(context: typer.Context, as_json_: AsJson = False) -> None:
 
 def set_(which: Which) -> None:
     """Store a key in the system keyring. Type it at the prompt (not shown), or pipe it in."""
-    from handrail.provider_keys import NoKeyring, keep  # noqa: PLC0415
+    from handrail.provider_keys import NoKeyring, store_key  # noqa: PLC0415
 
     name = _key_name(which)
     value = _read_key(name)
     try:
-        keep(name, value)
+        store_key(name, value)
     except NoKeyring as problem:
         raise Failure(f"{problem} Nothing was stored.") from None
     say(f"{name} is in the system's keyring. Our own agent finds it there when it is started next.")
@@ -143,11 +147,11 @@ def set_(which: Which) -> None:
 
 def remove(which: Which) -> None:
     """Remove a key from the system keyring."""
-    from handrail.provider_keys import NoKeyring, forget  # noqa: PLC0415
+    from handrail.provider_keys import NoKeyring, delete_key  # noqa: PLC0415
 
     name = _key_name(which)
     try:
-        was_there = forget(name)
+        was_there = delete_key(name)
     except NoKeyring as problem:
         raise Failure(str(problem)) from None
     if not was_there:

@@ -21,7 +21,7 @@ def demo(
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page.")] = False,
 ) -> None:
     """Run a scripted agent that shows what Handrail does. It hangs, asks, edits, floods and shares a terminal."""
-    from handrail.demo.story import tell  # noqa: PLC0415
+    from handrail.demo.story import run_story  # noqa: PLC0415
 
     with reach("read", start=True) as link:
         say(f"Handrail runs at {link.url}.")
@@ -33,7 +33,7 @@ def demo(
         except Failure as refused:
             person = None
             note(str(refused))
-        open_calls = tell(minutes * 60, say)
+        open_calls = run_story(minutes * 60, say)
         if person is not None:
             _cancel_calls(person, open_calls)
 

@@ -212,7 +212,7 @@ def shell(
 def _open_shell(command: list[str], keep: bool, name: str, or_plain: bool) -> NoReturn:
     from handrail.door import shell as door  # noqa: PLC0415
 
-    raise typer.Exit(door.run(door.Wish(keep=keep, name=name, or_plain=or_plain, command=command)))
+    raise typer.Exit(door.run(door.ShellRequest(keep=keep, name=name, or_plain=or_plain, command=command)))
 
 
 NAME = "handrail"

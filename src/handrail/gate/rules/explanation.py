@@ -6,18 +6,18 @@ It decides nothing: the verdicts come from policy.py.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from handrail.gate.rules.matching import Here, Known, Matcher, explain_lapse
+from handrail.gate.rules.matching import FolderState, Matcher, OriginRule, explain_lapse
 from handrail.gate.rules.policy import (
     ALLOWS,
     FLOORS,
     LATE,
     Builtin,
-    Case,
+    ClaimCase,
     Decision,
+    FolderSettings,
     Policy,
-    Standpoint,
     default_of,
-    in_words,
+    describe_rule,
 )
 from handrail.store.values import Caller, Claim, Effect, Rule
 
@@ -37,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
+class Explanation:
     """A decision and its evaluation steps, in order."""
 
     decision: Decision
@@ -46,12 +46,12 @@ class Explained:
 
 def explain(
     policy: Policy, tool: str, claims: Sequence[Claim], caller: Caller, server: str | None = None
-) -> Explained:
+) -> Explanation:
     decision = policy.decide(tool, claims, caller, server)
-    cases = [Case(claim, caller, policy.here) for claim in claims]
+    cases = [ClaimCase(claim, caller, policy.here) for claim in claims]
     deciding = {verdict.rule for verdict in decision.verdicts}
 
-    def step(name: str, words: str, effect: Effect, applies: Callable[[Case], bool]) -> Step:
+    def step(name: str, words: str, effect: Effect, applies: Callable[[ClaimCase], bool]) -> Step:
         parts = tuple(place for place, case in enumerate(cases) if applies(case))
         return Step(
             name=name,
@@ -68,7 +68,7 @@ def explain(
         return [
             step(
                 each.rule.id,
-                in_words(each.rule),
+                describe_rule(each.rule),
                 effect,
                 lambda case, each=each: each.matches(tool, case.claim, case.caller, server),
             )
@@ -78,7 +78,7 @@ def explain(
     built_in = [builtin(each) for each in (*ALLOWS, *LATE, default_of(policy.here))]
     floors = [builtin(each) for each in FLOORS]
     chain = (*rules("deny"), *floors, *rules("ask"), *rules("allow"), *built_in)
-    return Explained(decision=decision, chain=chain)
+    return Explanation(decision=decision, chain=chain)
 
 
 def _matchers(policy: Policy, effect: Effect) -> list[Matcher]:
@@ -86,7 +86,7 @@ def _matchers(policy: Policy, effect: Effect) -> list[Matcher]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedRule:
     """A rule and whether it is in force."""
 
     rule: Rule
@@ -99,7 +99,9 @@ class Listed:
     """Why it is not in force, as a sentence; empty if it is."""
 
 
-def list_rules(known: Iterable[Known], here_of: Callable[[Rule], Here], point: Standpoint) -> list[Listed]:
+def list_rules(
+    known: Iterable[OriginRule], here_of: Callable[[Rule], FolderState], point: FolderSettings
+) -> list[ListedRule]:
     """All rules in evaluation order; `here_of` gives the folder in which to check whether a rule is in force."""
     rules = [_listed(each, here_of(each.rule)) for each in known]
     return [
@@ -113,15 +115,15 @@ def list_rules(known: Iterable[Known], here_of: Callable[[Rule], Here], point: S
     ]
 
 
-def _of(rules: list[Listed], effect: Effect) -> Iterator[Listed]:
+def _of(rules: list[ListedRule], effect: Effect) -> Iterator[ListedRule]:
     return (each for each in rules if each.rule.effect == effect)
 
 
-def _listed(known: Known, here: Here) -> Listed:
+def _listed(known: OriginRule, here: FolderState) -> ListedRule:
     says = explain_lapse(known.rule, known.origin, here)
-    return Listed(
+    return ListedRule(
         rule=known.rule,
-        words=in_words(known.rule),
+        words=describe_rule(known.rule),
         builtin=False,
         removable=known.origin == "answer",
         in_force=not says,
@@ -129,15 +131,15 @@ def _listed(known: Known, here: Here) -> Listed:
     )
 
 
-def _builtin(builtin: Builtin) -> Listed:
-    return Listed(
+def _builtin(builtin: Builtin) -> ListedRule:
+    return ListedRule(
         rule=builtin.rule, words=builtin.words, builtin=True, removable=False, in_force=True, says=""
     )
 
 
-def _late(builtin: Builtin, point: Standpoint) -> Listed:
+def _late(builtin: Builtin, point: FolderSettings) -> ListedRule:
     says = builtin.idle(point)
-    return Listed(
+    return ListedRule(
         rule=builtin.rule,
         words=builtin.words,
         builtin=True,

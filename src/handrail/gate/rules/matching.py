@@ -174,7 +174,7 @@ CHANGED = "The project's file is not the one that was trusted, so what it allows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class OriginRule:
     """A rule and its origin."""
 
     rule: Rule
@@ -182,7 +182,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Here:
+class FolderState:
     """A folder and its trust at one moment."""
 
     root: str | None
@@ -194,7 +194,7 @@ class Here:
     """Milliseconds since 1970."""
 
 
-def explain_lapse(rule: Rule, origin: Origin, here: Here) -> str:
+def explain_lapse(rule: Rule, origin: Origin, here: FolderState) -> str:
     """Why a rule is not in force here and now, as a sentence; empty if it is."""
     if rule.expires_at is not None and rule.expires_at <= here.now:
         return "It expired."

@@ -14,7 +14,7 @@ from handrail.store.values import Caller, Claim, Effect, Risk, Rule, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standpoint:
+class FolderSettings:
     """Settings and trust of a folder, for the built-in rules."""
 
     default: Effect = "ask"
@@ -27,12 +27,12 @@ class Standpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ClaimCase:
     """One claim with its caller and settings, as input to the built-in rules."""
 
     claim: Claim
     caller: Caller
-    here: Standpoint
+    here: FolderSettings
 
     @property
     def level(self) -> Risk:
@@ -47,8 +47,8 @@ class Builtin:
     effect: Effect
     words: str
     why: str
-    applies: Callable[[Case], bool]
-    idle: Callable[[Standpoint], str] = lambda _: ""
+    applies: Callable[[ClaimCase], bool]
+    idle: Callable[[FolderSettings], str] = lambda _: ""
     """Why it never applies under these settings, as a sentence; empty if it can apply."""
 
     @property
@@ -146,7 +146,7 @@ DEFAULT_WHY: dict[Effect, str] = {
 }
 
 
-def default_of(here: Standpoint) -> Builtin:
+def default_of(here: FolderSettings) -> Builtin:
     """The default policy as a built-in rule."""
     return Builtin(
         name="default policy",
@@ -157,7 +157,7 @@ def default_of(here: Standpoint) -> Builtin:
     )
 
 
-def why_of(builtin: Builtin, case: Case) -> str:
+def why_of(builtin: Builtin, case: ClaimCase) -> str:
     """Why a built-in rule decided, as a sentence."""
     if builtin is UNTRUSTED:
         return case.here.distrust
@@ -169,17 +169,17 @@ def why_of(builtin: Builtin, case: Case) -> str:
 _VERB = {"allow": "allows", "ask": "asks about", "deny": "refuses"}
 
 
-def in_words(rule: Rule) -> str:
+def describe_rule(rule: Rule) -> str:
     """Describe the subject and scope of a rule: ``git status …` in this project`."""
     by = f" by {rule.agent}" if rule.agent is not None else ""
     return f"{_about(rule)}{by} {_where(rule)}"
 
 
-def why(rule: Rule) -> str:
+def explain_rule(rule: Rule) -> str:
     """Why a rule decided, as a sentence."""
     source = f" ({rule.source})" if rule.source else ""
     note = f" {rule.note.rstrip('.')}." if rule.note else ""
-    return f"Rule {rule.id} {_VERB[rule.effect]} {in_words(rule)}{source}.{note}"
+    return f"Rule {rule.id} {_VERB[rule.effect]} {describe_rule(rule)}{source}.{note}"
 
 
 def _about(rule: Rule) -> str:
@@ -238,18 +238,18 @@ class Policy:
     def __init__(
         self,
         rules: Iterable[Rule] = (),
-        here: Standpoint | None = None,
+        here: FolderSettings | None = None,
         *,
         root: str | None = None,
         home: str = "/",
     ) -> None:
         """Relative paths in rules start from `root`. Raises BadPattern."""
-        self.here = here or Standpoint()
+        self.here = here or FolderSettings()
         self.rules = tuple(rules)
         """Rules in force, narrowest scope first."""
         self.root = root
         self.home = home
-        self._whys = {rule.id: why(rule) for rule in self.rules}
+        self._whys = {rule.id: explain_rule(rule) for rule in self.rules}
         self._default = default_of(self.here)
         self._index = Index(self.rules, root, home)
 
@@ -261,7 +261,7 @@ class Policy:
             return self._without_claims()
         strict: list[str] = []
         verdicts = tuple(
-            self._verdict(place, tool, Case(claim, caller, self.here), server, strict)
+            self._verdict(place, tool, ClaimCase(claim, caller, self.here), server, strict)
             for place, claim in enumerate(claims)
         )
         first = max(verdicts, key=_weight)
@@ -274,7 +274,9 @@ class Policy:
             basis=self._basis(strict),
         )
 
-    def _verdict(self, place: int, tool: str, case: Case, server: str | None, strict: list[str]) -> Verdict:
+    def _verdict(
+        self, place: int, tool: str, case: ClaimCase, server: str | None, strict: list[str]
+    ) -> Verdict:
         """Decide one claim; adds to `strict` the name of every rule that prevents an allow."""
         matches = self._index.matching(tool, case.claim, case.caller, server)
         floor = next((each for each in FLOORS if each.applies(case)), None)
@@ -309,7 +311,7 @@ def _first(rules: Sequence[Rule], effect: Effect) -> Rule | None:
     return next((rule for rule in rules if rule.effect == effect), None)
 
 
-def _by_builtin(place: int, builtin: Builtin, case: Case) -> Verdict:
+def _by_builtin(place: int, builtin: Builtin, case: ClaimCase) -> Verdict:
     return Verdict(claim=place, effect=builtin.effect, rule=builtin.name, why=why_of(builtin, case))
 
 

@@ -14,7 +14,7 @@ from datetime import date, datetime, time, timedelta
 from handrail.config import RuleSection
 from handrail.gate.rules.matching import COMMANDS, Matcher
 from handrail.gate.rules.patterns import BadPattern, CommandPattern
-from handrail.gate.rules.policy import in_words
+from handrail.gate.rules.policy import describe_rule
 from handrail.gate.shell.shell_parser import parse
 from handrail.store.values import Action, Caller, Claim, Rule, Scope
 
@@ -22,7 +22,7 @@ _NOBODY = Caller(door="cli", client="", key="", workspace=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class RuleBase:
     """The folders that paths in a rule are relative to."""
 
     root: str | None
@@ -35,7 +35,7 @@ class Ground:
         return self.root or "/workspace"
 
 
-def find_failed_example(matcher: Matcher, ground: Ground) -> str:
+def find_failed_example(matcher: Matcher, ground: RuleBase) -> str:
     """Error sentence for the first example that fails; empty if all pass."""
     rule = matcher.rule
     examples = [*((each, True) for each in rule.match), *((each, False) for each in rule.not_match)]
@@ -45,7 +45,7 @@ def find_failed_example(matcher: Matcher, ground: Ground) -> str:
     return next((problem for problem in problems if problem), "")
 
 
-def _check_example(matcher: Matcher, example: str, expected: bool, ground: Ground) -> str:
+def _check_example(matcher: Matcher, example: str, expected: bool, ground: RuleBase) -> str:
     claims = list(_claims_of(matcher.rule, example, ground))
     tool = matcher.rule.tool or COMMANDS
     asker = replace(_NOBODY, key=matcher.rule.session or "", client=matcher.rule.agent or "")
@@ -58,7 +58,7 @@ def _check_example(matcher: Matcher, example: str, expected: bool, ground: Groun
     return f"`{listed}` has the example `{example}`, but the rule {does} it: {details}"
 
 
-def _claims_of(rule: Rule, example: str, ground: Ground) -> Iterable[Claim]:
+def _claims_of(rule: Rule, example: str, ground: RuleBase) -> Iterable[Claim]:
     """The claims of a call that does what the example shows."""
     if rule.command is not None:
         line = parse(example)
@@ -83,7 +83,7 @@ def _describe_claims(rule: Rule, claims: list[Claim], fits: list[bool]) -> str:
     if not claims:
         return "there is no command in it."
     details = [_describe_claim(claim, fit) for claim, fit in zip(claims, fits, strict=True)]
-    return f"{'; '.join(details)}. The rule is about {in_words(rule)}."
+    return f"{'; '.join(details)}. The rule is about {describe_rule(rule)}."
 
 
 def _describe_claim(claim: Claim, fit: bool) -> str:
@@ -99,7 +99,7 @@ class BadRule(Exception):
     """An invalid rule; the message explains why and how to fix it."""
 
 
-def check_rule(rule: Rule, ground: Ground) -> Rule:
+def check_rule(rule: Rule, ground: RuleBase) -> Rule:
     """Validate a rule and its examples; returns the rule. Raises BadRule."""
     try:
         matcher = Matcher(rule, ground.base, ground.home)
@@ -127,7 +127,7 @@ def place_pattern(
     return (pattern, None) if tool == COMMANDS else (None, pattern)
 
 
-def rule_from_section(section: RuleSection, source: str, ground: Ground, scope: Scope) -> Rule:
+def rule_from_section(section: RuleSection, source: str, ground: RuleBase, scope: Scope) -> Rule:
     """Build the rule of one `[[rules]]` section of a file. Raises BadRule."""
     command, path = place_pattern(section.tool, section.pattern, section.command, section.path)
     rule = Rule(

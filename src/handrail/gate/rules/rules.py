@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.config import Config, at_fault
+from handrail.config import Config, config_error
 from handrail.gate.call import new_id
-from handrail.gate.rules.explanation import Listed, list_rules
-from handrail.gate.rules.matching import UNTRUSTED, Here, Known, explain_lapse
-from handrail.gate.rules.policy import Policy, Standpoint
-from handrail.gate.rules.rule_builder import BadRule, Ground, check_rule, place_pattern, rule_from_section
-from handrail.gate.rules.trust import Folder, Folders, Project, Trusted
+from handrail.gate.rules.explanation import ListedRule, list_rules
+from handrail.gate.rules.matching import UNTRUSTED, FolderState, OriginRule, explain_lapse
+from handrail.gate.rules.policy import FolderSettings, Policy
+from handrail.gate.rules.rule_builder import BadRule, RuleBase, check_rule, place_pattern, rule_from_section
+from handrail.gate.rules.trust import Folders, FolderTrust, Project, TrustedFolder
 from handrail.store.actor import Actor
 from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal
@@ -26,7 +26,7 @@ _STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class UserRules:
     """Rules and settings from the person's config.toml, for every folder."""
 
     rules: tuple[Rule, ...] = ()
@@ -34,21 +34,21 @@ class Standing:
     human_in_the_loop: bool = True
 
     @classmethod
-    def of(cls, config: Config, path: Path, home: str) -> "Standing":
+    def of(cls, config: Config, path: Path, home: str) -> "UserRules":
         """Build from the configuration read from `path`. Raises BadConfig, also if an example of a rule fails."""
-        ground = Ground(root=None, home=home)
+        ground = RuleBase(root=None, home=home)
         rules: list[Rule] = []
         for section in config.rules:
             try:
                 rules.append(rule_from_section(section, f"{path.name}:{section.line}", ground, "user"))
             except BadRule as problem:
-                raise at_fault(path, section.line, str(problem)) from None
+                raise config_error(path, section.line, str(problem)) from None
         return cls(
             rules=tuple(rules), default=config.default_policy, human_in_the_loop=config.human_in_the_loop
         )
 
 
-def build_standpoint(standing: Standing, here: Here, project: Project) -> Standpoint:
+def build_folder_settings(standing: UserRules, here: FolderState, project: Project) -> FolderSettings:
     """Settings for a folder. Its project file can only make them stricter, unless that file is trusted."""
     default, careful = standing.default, standing.human_in_the_loop
     config = project.config
@@ -58,7 +58,7 @@ def build_standpoint(standing: Standing, here: Here, project: Project) -> Standp
         default = config.default_policy
     if config.human_in_the_loop is not None and (here.file_trusted or config.human_in_the_loop):
         careful = config.human_in_the_loop
-    return Standpoint(
+    return FolderSettings(
         default=default,
         human_in_the_loop=careful,
         trusted=here.trusted,
@@ -73,7 +73,7 @@ _MOST_FOLDERS = 128
 _NEARNESS: dict[Scope, int] = {"session": 0, "project": 1, "user": 2}
 
 
-class NoRule(Exception):
+class UnknownRule(Exception):
     """No rule has this id."""
 
 
@@ -93,9 +93,9 @@ class Rules:
     def __init__(
         self,
         journal: Journal,
-        standing: Standing,
+        standing: UserRules,
         kept: Iterable[Rule] = (),
-        trusted: Iterable[Trusted] = (),
+        trusted: Iterable[TrustedFolder] = (),
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         home: str | None = None,
     ) -> None:
@@ -112,17 +112,17 @@ class Rules:
         self._generation = 0
 
     @classmethod
-    def plain(cls, journal: Journal, default: Effect = "ask", trusted: Iterable[str] = ()) -> "Rules":
+    def with_default(cls, journal: Journal, default: Effect = "ask", trusted: Iterable[str] = ()) -> "Rules":
         """No rules except the default policy, with these folders trusted."""
-        folders = [Trusted(folder=os.path.realpath(folder), config=None) for folder in trusted]
-        return cls(journal, Standing(default=default), trusted=folders)
+        folders = [TrustedFolder(folder=os.path.realpath(folder), config=None) for folder in trusted]
+        return cls(journal, UserRules(default=default), trusted=folders)
 
     def policy(self, caller: Caller, extra: Rule | None = None) -> Policy:
         """The policy in force for this caller now; `extra` adds a hypothetical rule."""
         root = None if caller.workspace is None else os.path.realpath(caller.workspace)
         project, now = self._folders.project(root), self.now()
         if extra is not None:
-            return self._policy(root, project, now, [Known(rule=extra, origin="answer")])
+            return self._policy(root, project, now, [OriginRule(rule=extra, origin="answer")])
         cached = self._policies.get(root)
         if cached is None or not self._is_fresh(cached, project, now):
             if len(self._policies) >= _MOST_FOLDERS:
@@ -133,7 +133,7 @@ class Rules:
             cached = self._policies[root] = _CachedPolicy(policy, project, self._generation, until)
         return cached.policy
 
-    def make(
+    def build_rule(
         self,
         *,
         effect: Effect = "allow",
@@ -174,11 +174,11 @@ class Rules:
             match=match,
             not_match=not_match,
         )
-        return check_rule(rule, Ground(root=root, home=self.home))
+        return check_rule(rule, RuleBase(root=root, home=self.home))
 
     def add(self, rule: Rule, by: Actor, approval: str | None = None) -> int:
         """Add a rule; returns the event's sequence number. Raises BadRule."""
-        check_rule(rule, Ground(root=rule.workspace, home=self.home))
+        check_rule(rule, RuleBase(root=rule.workspace, home=self.home))
         if len(self._kept) >= MOST_RULES:
             raise BadRule(f"There are {MOST_RULES:,} rules already. Remove some that are not used.")
         seq = self._journal.append(RuleAdded(rule=rule, by=str(by), approval=approval))
@@ -191,7 +191,7 @@ class Rules:
         if id not in self._kept:
             known = next((each.rule for each in self.known() if each.rule.id == id), None)
             if known is None:
-                raise NoRule(f"There is no rule {id}.")
+                raise UnknownRule(f"There is no rule {id}.")
             raise BadRule(f"Rule {id} stands in {known.source}. Remove it there.")
         seq = self._journal.append(RuleRemoved(rule=id, by=str(by)))
         self.drop(id)
@@ -219,49 +219,53 @@ class Rules:
         self._changed()
         return seq
 
-    def folder(self, folder: str) -> Folder:
+    def folder(self, folder: str) -> FolderTrust:
         """Current trust and config file of a folder."""
         return self._folders.folder(os.path.realpath(folder))
 
-    def folders(self) -> list[Folder]:
+    def folders(self) -> list[FolderTrust]:
         """Trusted folders, and folders of recent callers."""
         return [self._folders.folder(root) for root in self._folders.known()]
 
-    def known(self, root: str | None = None) -> list[Known]:
+    def known(self, root: str | None = None) -> list[OriginRule]:
         """Every rule, narrowest scope first; with the file rules of one folder, or of all known folders."""
-        answers = [Known(rule=rule, origin="answer") for rule in self._kept.values()]
-        files = [Known(rule=rule, origin="project") for rule in self._folders.rules(root)]
-        own = [Known(rule=rule, origin="config") for rule in self.standing.rules]
+        answers = [OriginRule(rule=rule, origin="answer") for rule in self._kept.values()]
+        files = [OriginRule(rule=rule, origin="project") for rule in self._folders.rules(root)]
+        own = [OriginRule(rule=rule, origin="config") for rule in self.standing.rules]
         return sorted([*answers, *files, *own], key=_nearness)
 
-    def listing(self, workspace: str | None = None) -> list[Listed]:
+    def listing(self, workspace: str | None = None) -> list[ListedRule]:
         """All rules in evaluation order, each as in force in `workspace`, or without one in its own folder."""
         root = None if workspace is None else os.path.realpath(workspace)
         here = None if root is None else self._folders.here(root, self.now())
-        point = None if here is None else build_standpoint(self.standing, here, self._folders.project(root))
+        point = (
+            None if here is None else build_folder_settings(self.standing, here, self._folders.project(root))
+        )
         return list_rules(
             self.known(root), lambda rule: here or self._home_of(rule), point or self._everywhere()
         )
 
-    def _home_of(self, rule: Rule) -> Here:
+    def _home_of(self, rule: Rule) -> FolderState:
         """The folder of a rule; for a rule without one, any trusted folder."""
         if rule.workspace is not None:
             return self._folders.here(rule.workspace, self.now())
-        return Here(root=None, trusted=True, file_trusted=True, now=self.now())
+        return FolderState(root=None, trusted=True, file_trusted=True, now=self.now())
 
-    def _everywhere(self) -> Standpoint:
-        return Standpoint(
+    def _everywhere(self) -> FolderSettings:
+        return FolderSettings(
             default=self.standing.default,
             human_in_the_loop=self.standing.human_in_the_loop,
             trusted=True,
             anywhere=True,
         )
 
-    def _policy(self, root: str | None, project: Project, now: int, more: Iterable[Known] = ()) -> Policy:
+    def _policy(
+        self, root: str | None, project: Project, now: int, more: Iterable[OriginRule] = ()
+    ) -> Policy:
         here = self._folders.here(root, now)
         known = sorted([*more, *self.known(root)], key=_nearness)
         rules = [each.rule for each in known if not explain_lapse(each.rule, each.origin, here)]
-        return Policy(rules, build_standpoint(self.standing, here, project), root=root, home=self.home)
+        return Policy(rules, build_folder_settings(self.standing, here, project), root=root, home=self.home)
 
     def _is_fresh(self, cached: _CachedPolicy, project: Project, now: int) -> bool:
         in_time = cached.until is None or now < cached.until
@@ -273,5 +277,5 @@ class Rules:
             notify()
 
 
-def _nearness(known: Known) -> int:
+def _nearness(known: OriginRule) -> int:
     return _NEARNESS[known.rule.scope]

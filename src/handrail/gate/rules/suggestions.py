@@ -12,7 +12,7 @@ from typing import Protocol
 from handrail.gate.risk import assess
 from handrail.gate.rules.matching import FILES, Matcher, common_tool
 from handrail.gate.rules.patterns import BadPattern, spell, spell_path
-from handrail.gate.rules.policy import FLOORS, HIGH, UNTRUSTED, Decision, Policy, in_words
+from handrail.gate.rules.policy import FLOORS, HIGH, UNTRUSTED, Decision, Policy, describe_rule
 from handrail.store.actor import Actor
 from handrail.store.values import AnswerKind, Caller, Claim, Effect, Rule
 
@@ -24,7 +24,7 @@ _FLOORS = frozenset(each.name for each in FLOORS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suggested:
+class SuggestedRule:
     """A suggested rule, not added."""
 
     rule: Rule
@@ -36,15 +36,15 @@ class Suggested:
     """Number of past answers that agree with it."""
 
 
-def suggest(
+def suggest_rules(
     tool: str, claims: Sequence[Claim], caller: Caller, policy: Policy, effect: Effect = "allow"
-) -> list[Suggested]:
+) -> list[SuggestedRule]:
     """Rules that would decide an equal call the next time: few, and general."""
     verdicts = policy.decide(tool, claims, caller).verdicts
     if any(each.rule in _FLOORS for each in verdicts):
         return []  # a floor asks every time, so no rule would help
     undecided = [each.claim for each in verdicts if each.rule in _OPEN]
-    suggestions: list[Suggested] = []
+    suggestions: list[SuggestedRule] = []
     covered: set[int] = set()
     for place in undecided:
         if place in covered or len(suggestions) == MOST:
@@ -53,7 +53,7 @@ def suggest(
             fits = _fitting(rule, tool, claims, caller, policy, undecided)
             if place in fits:
                 covered.update(fits)
-                suggestions.append(Suggested(rule=rule, words=in_words(rule), claims=fits))
+                suggestions.append(SuggestedRule(rule=rule, words=describe_rule(rule), claims=fits))
     return suggestions
 
 
@@ -236,7 +236,7 @@ class PastApproval(PastCall, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class RuleStatistics:
     """Statistics of a rule over past calls."""
 
     prompts: int
@@ -249,19 +249,19 @@ class Judged:
     """Titles of some of those calls."""
 
 
-def judge(
+def measure_rule(
     rule: Rule,
     prompts: Sequence[PastApproval],
     calls: Sequence[PastCall],
     policy_with: Callable[[Caller, Rule], Policy],
-) -> Judged:
+) -> RuleStatistics:
     """Apply a rule to past calls; `policy_with` gives the policy for a caller with the rule added."""
     policies = _cache_policies(lambda caller: policy_with(caller, rule))
     matched = [call for call in calls if _has_decided(rule, call, policies)]
     matched_prompts = [prompt for prompt in prompts if _has_decided(rule, prompt, policies)]
     decided = [each for each in matched_prompts if _decide(each, policies).effect != "ask"]
     titles = dict.fromkeys(each.title for each in (*matched_prompts, *matched))
-    return Judged(
+    return RuleStatistics(
         prompts=len(prompts),
         decided=len(decided),
         calls=len(calls),
@@ -270,14 +270,14 @@ def judge(
     )
 
 
-def repeated(prompts: Sequence[PastApproval], policy_of: PolicyOf) -> list[Suggested]:
+def suggest_from_history(prompts: Sequence[PastApproval], policy_of: PolicyOf) -> list[SuggestedRule]:
     """Suggest rules for prompts that a person always answered alike, most frequent first."""
     policies = _cache_policies(policy_of)
     tallies: dict[Rule, _Tally] = {}
     for prompt in prompts:
         if prompt.answer is None or prompt.edited or (prompt.by is not None and prompt.by.rule is not None):
             continue
-        for each in suggest(prompt.tool, prompt.claims, prompt.caller, policies(prompt.caller)):
+        for each in suggest_rules(prompt.tool, prompt.claims, prompt.caller, policies(prompt.caller)):
             tallies.setdefault(each.rule, _Tally(each)).answers.append(prompt.answer)
     agreed = [tally for tally in tallies.values() if tally.agreed]
     agreed.sort(key=lambda tally: -len(tally.answers))
@@ -288,7 +288,7 @@ def repeated(prompts: Sequence[PastApproval], policy_of: PolicyOf) -> list[Sugge
 class _Tally:
     """Past answers to prompts that one rule would have decided."""
 
-    first: Suggested
+    first: SuggestedRule
     answers: list[AnswerKind] = field(default_factory=list[AnswerKind])
 
     @property
@@ -296,7 +296,7 @@ class _Tally:
         return len(self.answers) >= OFTEN and len(set(self.answers)) == 1
 
     @property
-    def suggested(self) -> Suggested:
+    def suggested(self) -> SuggestedRule:
         rule = replace(self.first.rule, effect=self.answers[0])
         return replace(self.first, rule=rule, claims=(), answers=len(self.answers))
 

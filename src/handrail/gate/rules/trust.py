@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.config import BadConfig, ProjectConfig, at_fault, load_project
+from handrail.config import BadConfig, ProjectConfig, config_error, load_project
 from handrail.errors import Conflict
-from handrail.gate.rules.matching import CHANGED, Here
-from handrail.gate.rules.rule_builder import BadRule, Ground, rule_from_section
+from handrail.gate.rules.matching import CHANGED, FolderState
+from handrail.gate.rules.rule_builder import BadRule, RuleBase, rule_from_section
 from handrail.store.values import Rule
 
 FOLDER, NAME = ".handrail", "config.toml"
@@ -70,19 +70,19 @@ def read_project(folder: str, home: str) -> Project:
     sha = hashlib.sha256(raw).hexdigest()
     try:
         config = load_project(path, _text(path, raw))
-        rules = tuple(_rules(config, path, Ground(root=folder, home=home)))
+        rules = tuple(_rules(config, path, RuleBase(root=folder, home=home)))
     except BadConfig as problem:
         return Project(sha=sha, problem=str(problem), seen=seen, fresh=fresh)
     return Project(sha=sha, rules=rules, config=config, seen=seen, fresh=fresh)
 
 
-def _rules(config: ProjectConfig, path: Path, ground: Ground) -> list[Rule]:
+def _rules(config: ProjectConfig, path: Path, ground: RuleBase) -> list[Rule]:
     rules: list[Rule] = []
     for section in config.rules:
         try:
             rules.append(rule_from_section(section, f"{FOLDER}/{NAME}:{section.line}", ground, "project"))
         except BadRule as problem:
-            raise at_fault(path, section.line, str(problem)) from None
+            raise config_error(path, section.line, str(problem)) from None
     return rules
 
 
@@ -124,7 +124,7 @@ _MOST = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trusted:
+class TrustedFolder:
     """A trusted folder."""
 
     folder: str
@@ -133,7 +133,7 @@ class Trusted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
+class FolderTrust:
     """Current trust and config file of a folder."""
 
     folder: str
@@ -147,7 +147,7 @@ class Folder:
 class Folders:
     """Known folders, by real path."""
 
-    def __init__(self, trusted: Iterable[Trusted], home: str) -> None:
+    def __init__(self, trusted: Iterable[TrustedFolder], home: str) -> None:
         self.trusted = {each.folder: each.config for each in trusted}
         self._home = home
         self._projects: dict[str, Project] = {}
@@ -167,16 +167,16 @@ class Folders:
             project = self._projects[root] = read_project(root, self._home)
         return project
 
-    def here(self, root: str | None, now: int) -> Here:
+    def here(self, root: str | None, now: int) -> FolderState:
         project = self.project(root)
         trusted = root is not None and root in self.trusted and not project.problem
         same = trusted and project.sha is not None and self.trusted[root or ""] == project.sha
-        return Here(root=root, trusted=trusted, file_trusted=same, now=now)
+        return FolderState(root=root, trusted=trusted, file_trusted=same, now=now)
 
-    def folder(self, root: str) -> Folder:
+    def folder(self, root: str) -> FolderTrust:
         project, here = self.project(root), self.here(root, 0)
         changed = CHANGED if here.trusted and not here.file_trusted and project.sha is not None else ""
-        return Folder(
+        return FolderTrust(
             folder=root, trusted=here.trusted, config=project.sha, problem=project.problem or changed
         )
 

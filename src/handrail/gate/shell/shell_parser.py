@@ -23,7 +23,7 @@ LONGEST_TANGLED = 20_000
 MOST_SIGNS = 500
 MOST_WORDS = 5000
 """Bounds on the input of the grammar, whose time grows with the square of its input."""
-MOST_PARTS = 200
+PARTS_MAX = 200
 """Commands in one line; a person could not review more in an approval."""
 DEEPEST = 10
 """Nesting depth of wrappers; bounds the recursion."""
@@ -54,7 +54,7 @@ TROUBLES: Checks = {
     "escape": "holds a backslash where it hides something",
     "moved": "names a program by a relative path after changing the folder",
     "long": "is too long, or too tangled, to be read with certainty",
-    "many": f"holds more than {MOST_PARTS} commands",
+    "many": f"holds more than {PARTS_MAX} commands",
     "nested": f"holds wrappers within wrappers, more than {DEEPEST} deep",
 }
 """Trouble → sentence. Each makes the line opaque, so that a person is asked."""
@@ -111,10 +111,10 @@ def parse(line: str) -> Line:
         _line(line, findings, 0)
     except Exception:  # an internal error must ask a person, and never let a line pass
         findings.report("unparsed", line)
-    if len(findings.parts) > MOST_PARTS:
+    if len(findings.parts) > PARTS_MAX:
         findings.cut = True
         findings.report("many", line)
-    return Line(tuple(findings.parts[:MOST_PARTS]), tuple(dict.fromkeys(findings.opaque)), findings.cut)
+    return Line(tuple(findings.parts[:PARTS_MAX]), tuple(dict.fromkeys(findings.opaque)), findings.cut)
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ def _line(line: str, findings: _Findings, depth: int) -> None:
     tree = structure(line) if _is_short(reading, line) else TOO_MUCH
     troubles = _report_troubles(line, reading, tree, findings)
     for part, words in _commands(line, reading, tree, troubles):
-        if len(findings.parts) > MOST_PARTS:
+        if len(findings.parts) > PARTS_MAX:
             return
         _open(part, words, findings, depth)
 

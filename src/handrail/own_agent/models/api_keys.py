@@ -12,9 +12,9 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 import anyio
 from anyio import to_thread
 
-from handrail.config import KEYS_OF, PROVIDER_VARIABLES
+from handrail.config import KEYS_FOR_URL, PROVIDER_VARIABLES
 from handrail.own_agent.models.model import PROVIDERS, ModelError, Provider
-from handrail.provider_keys import kept
+from handrail.provider_keys import read_keys
 
 SECRET = tuple(name for name in PROVIDER_VARIABLES if name.endswith(("_KEY", "_TOKEN")))
 SHORTEST = 8
@@ -45,9 +45,9 @@ class Keys:
         they must not be sent to that URL."""
         async with self._reading:
             if self._kept is None:
-                unaddressed = [keys for address, keys in KEYS_OF.items() if address not in self._given]
+                unaddressed = [keys for address, keys in KEYS_FOR_URL.items() if address not in self._given]
                 missing = [name for keys in unaddressed for name in keys if name not in self._given]
-                self._kept = await to_thread.run_sync(kept, *missing, abandon_on_cancel=True)
+                self._kept = await to_thread.run_sync(read_keys, *missing, abandon_on_cancel=True)
 
     def get(self, *names: str) -> str | None:
         """The first of these variables that has a value. Given values take precedence over the keyring."""

@@ -11,13 +11,19 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from handrail.errors import Conflict
 from handrail.gate import person_actions
-from handrail.gate.approval import Answer, Approval, ago
+from handrail.gate.approval import Answer, Approval, format_age
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
-from handrail.gate.person_actions import NO_EDITS, Allowed, Edit, Proposed
-from handrail.gate.risk import Weight, weigh
+from handrail.gate.person_actions import NO_EDITS, AllowResult, CurrentProposal, EditPreview
+from handrail.gate.risk import CallAssessment, assess_call
 from handrail.gate.rules.policy import Policy
-from handrail.gate.rules.suggestions import Judged, Suggested, judge, repeated, suggest
+from handrail.gate.rules.suggestions import (
+    RuleStatistics,
+    SuggestedRule,
+    measure_rule,
+    suggest_from_history,
+    suggest_rules,
+)
 from handrail.server.api.approval_models import (
     AllowedLow,
     AllowLowBody,
@@ -33,29 +39,29 @@ from handrail.server.api.approval_models import (
 from handrail.server.api.calls import now_ms, usual_view
 from handrail.server.api.models import as_json
 from handrail.server.api.rule_models import RuleBody, Suggestion, suggestion_view
-from handrail.server.context import Rooms, actor_of
+from handrail.server.context import ServerContext, actor_of
 from handrail.store.approvals import ApprovalRecord
 from handrail.store.calls import CallHistory
 from handrail.store.values import Caller, Claim, Json, Rule
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/approvals", response_model=list[ApprovalView])
     async def approvals(open: bool = False) -> Response:
         if open:
-            return as_json(await load_open_views(rooms), list[ApprovalView])
-        records = await rooms.records.approvals.find(open_only=False)
-        return as_json(await load_views(rooms, records), list[ApprovalView])
+            return as_json(await load_open_views(context), list[ApprovalView])
+        records = await context.records.approvals.find(open_only=False)
+        return as_json(await load_views(context, records), list[ApprovalView])
 
     @router.get("/approvals/{id}")
     async def approval(id: str) -> ApprovalView:
-        return await load_view(rooms, id)
+        return await load_view(context, id)
 
     @router.post("/approvals/{id}/answer")
     async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
-        call, approval = await get_open(rooms, id)
+        call, approval = await get_open(context, id)
         answer = Answer(
             kind=body.answer,
             by=actor_of(request),
@@ -63,45 +69,45 @@ def routes(rooms: Rooms) -> APIRouter:
             input=body.input,
             content=body.content,
             comments=body.comments,
-            rules=_build_rules(rooms, call, body),
+            rules=_build_rules(context, call, body),
         )
-        await person_actions.answer(rooms.gate, approval, answer, body.digest)
-        await rooms.journal.committed(rooms.journal.head)  # the answer, and the rules made with it
-        return await load_view(rooms, id)
+        await person_actions.answer(context.gate, approval, answer, body.digest)
+        await context.journal.committed(context.journal.head)  # the answer, and the rules made with it
+        return await load_view(context, id)
 
     @router.post("/approvals/{id}/edit")
     async def edit(id: str, body: EditBody) -> EditView:
-        call, _ = await get_open(rooms, id)
-        return edit_view(await person_actions.edit(rooms.gate, call, body.input, body.content))
+        call, _ = await get_open(context, id)
+        return edit_view(await person_actions.edit(context.gate, call, body.input, body.content))
 
     @router.get("/approvals/{id}/proposal")
     async def proposal(id: str) -> ProposalView:
-        call, _ = await get_open(rooms, id)
-        return proposal_view(await person_actions.proposal(rooms.gate, call))
+        call, _ = await get_open(context, id)
+        return proposal_view(await person_actions.proposal(context.gate, call))
 
     @router.post("/approvals/allow-low")
     async def allow_low(body: AllowLowBody, request: Request) -> list[AllowedLow]:
-        items = [await _find_open(rooms, seen.id, seen.digest) for seen in body.approvals]
+        items = [await _find_open(context, seen.id, seen.digest) for seen in body.approvals]
         still_open = [item for item in items if not isinstance(item, AllowedLow)]
-        allowed = await person_actions.allow_low(rooms.gate, still_open, actor_of(request))
-        await rooms.journal.committed(rooms.journal.head)
+        allowed = await person_actions.allow_low(context.gate, still_open, actor_of(request))
+        await context.journal.committed(context.journal.head)
         results = {each.approval: allowed_view(each) for each in allowed}
         return [item if isinstance(item, AllowedLow) else results[item[0].id] for item in items]
 
     return router
 
 
-def _build_rules(rooms: Rooms, call: Call, body: AnswerBody) -> tuple[Rule, ...]:
+def _build_rules(context: ServerContext, call: Call, body: AnswerBody) -> tuple[Rule, ...]:
     if body.rule is None:
         return ()
     bodies = body.rule if isinstance(body.rule, list) else [body.rule]
-    return tuple(build_rule(rooms, each, call.caller) for each in bodies)
+    return tuple(build_rule(context, each, call.caller) for each in bodies)
 
 
-async def _find_open(rooms: Rooms, id: str, digest: str) -> tuple[Approval, str] | AllowedLow:
+async def _find_open(context: ServerContext, id: str, digest: str) -> tuple[Approval, str] | AllowedLow:
     """An open approval with its digest, or the result to report if it is already closed."""
     try:
-        _, approval = await get_open(rooms, id)
+        _, approval = await get_open(context, id)
     except Conflict as problem:
         return AllowedLow(id=id, won=False, message=str(problem))
     return approval, digest
@@ -166,7 +172,7 @@ def approval_view(
     )
 
 
-def edit_view(edit: Edit) -> EditView:
+def edit_view(edit: EditPreview) -> EditView:
     return EditView(
         digest=edit.digest,
         effect=edit.decision.effect,
@@ -181,11 +187,11 @@ def edit_view(edit: Edit) -> EditView:
     )
 
 
-def part_risks(weight: Weight) -> tuple[PartRisk, ...]:
+def part_risks(weight: CallAssessment) -> tuple[PartRisk, ...]:
     return tuple(PartRisk(level=part.level, reasons=part.reasons) for part in weight.parts)
 
 
-def proposal_view(proposed: Proposed) -> ProposalView:
+def proposal_view(proposed: CurrentProposal) -> ProposalView:
     return ProposalView(
         path=proposed.proposal.path,
         before=proposed.proposal.before,
@@ -195,13 +201,13 @@ def proposal_view(proposed: Proposed) -> ProposalView:
     )
 
 
-def allowed_view(allowed: Allowed) -> AllowedLow:
+def allowed_view(allowed: AllowResult) -> AllowedLow:
     return AllowedLow(id=allowed.approval, won=allowed.won, message=allowed.message)
 
 
 def describe_closed(record: ApprovalRecord) -> str:
     """A sentence about how an approval was closed, for an answer that came too late."""
-    when = f"{ago(now_ms() - (_closed_at(record) or now_ms()))} ago"
+    when = f"{format_age(now_ms() - (_closed_at(record) or now_ms()))} ago"
     if record.answer is not None:
         word = "allowed" if record.answer == "allow" else "denied"
         return f"Already {word} by {record.answered_by}, {when}."
@@ -223,7 +229,7 @@ def _closed_at(record: ApprovalRecord) -> int | None:
 
 
 def _has_proposal(approval: Approval) -> bool:
-    return approval.open and approval.draft is not None and approval.draft.deed.proposal is not None
+    return approval.open and approval.draft is not None and approval.draft.planned.proposal is not None
 
 
 MAX_DETAILED = 10
@@ -231,72 +237,74 @@ MAX_DETAILED = 10
 request for one approval always includes them."""
 
 
-async def get_record(rooms: Rooms, id: str) -> ApprovalRecord:
-    record = await rooms.records.approvals.get(id)
+async def get_record(context: ServerContext, id: str) -> ApprovalRecord:
+    record = await context.records.approvals.get(id)
     if record is None:
         raise HTTPException(404, f"There is no approval {id}. `handrail approvals` lists the open ones.")
     return record
 
 
-async def get_open(rooms: Rooms, id: str) -> tuple[Call, Approval]:
+async def get_open(context: ServerContext, id: str) -> tuple[Call, Approval]:
     """An open approval and its call. Raises Conflict, with the reason, when it is closed."""
-    record = await get_record(rooms, id)
-    call, approval = rooms.gate.open.get(record.call), find_held_approval(rooms.gate, record)
+    record = await get_record(context, id)
+    call, approval = context.gate.open.get(record.call), find_held_approval(context.gate, record)
     if call is None or approval is None:
-        raise Conflict(describe_closed(await get_record(rooms, id)))
+        raise Conflict(describe_closed(await get_record(context, id)))
     if not approval.open:
         raise Conflict(approval.closed())
     return call, approval
 
 
-async def load_view(rooms: Rooms, id: str) -> ApprovalView:
+async def load_view(context: ServerContext, id: str) -> ApprovalView:
     """The view of one approval, complete."""
-    record = await get_record(rooms, id)
-    detail = None if record.call in rooms.gate.open else await rooms.records.calls.get(record.call)
-    context = await _build_context(rooms, record, _is_trusted(rooms, record.caller))
-    return approval_view(record, rooms.gate, context, detail and detail.input)
+    record = await get_record(context, id)
+    detail = None if record.call in context.gate.open else await context.records.calls.get(record.call)
+    around = await _build_context(context, record, _is_trusted(context, record.caller))
+    return approval_view(record, context.gate, around, detail and detail.input)
 
 
-async def load_views(rooms: Rooms, records: Sequence[ApprovalRecord]) -> list[ApprovalView]:
+async def load_views(context: ServerContext, records: Sequence[ApprovalRecord]) -> list[ApprovalView]:
     """The views of many approvals. Only the first MAX_DETAILED are complete."""
     callers = {record.caller.workspace: record.caller for record in records}
-    trusted = {workspace: _is_trusted(rooms, caller) for workspace, caller in callers.items()}
+    trusted = {workspace: _is_trusted(context, caller) for workspace, caller in callers.items()}
     result: list[ApprovalView] = []
     for place, record in enumerate(records):
         trusts = trusted[record.caller.workspace]
-        context = (
-            await _build_context(rooms, record, trusts)
+        around = (
+            await _build_context(context, record, trusts)
             if place < MAX_DETAILED
             else ApprovalContext(trusted=trusts)
         )
-        result.append(approval_view(record, rooms.gate, context))
+        result.append(approval_view(record, context.gate, around))
     return result
 
 
-async def load_open_views(rooms: Rooms) -> list[ApprovalView]:
+async def load_open_views(context: ServerContext) -> list[ApprovalView]:
     """The views of all open approvals. Skips records that the gate has closed and the journal has not written yet."""
-    records = await rooms.records.approvals.still_open()
-    return await load_views(rooms, [record for record in records if find_held_approval(rooms.gate, record)])
+    records = await context.records.approvals.still_open()
+    return await load_views(
+        context, [record for record in records if find_held_approval(context.gate, record)]
+    )
 
 
-async def _build_context(rooms: Rooms, record: ApprovalRecord, trusted: bool) -> ApprovalContext:
+async def _build_context(context: ServerContext, record: ApprovalRecord, trusted: bool) -> ApprovalContext:
     """The context of an approval. A closed one gets no suggestions and risks."""
-    approval = find_held_approval(rooms.gate, record)
+    approval = find_held_approval(context.gate, record)
     if approval is None or not approval.open:
         return ApprovalContext(trusted=trusted)
-    usual = await rooms.records.calls.typical_duration(record.tool, record.title)
-    suggestions = tuple(suggestion_view(each) for each in _suggest_rules(rooms, approval, record))
-    risks = part_risks(weigh(approval.asked.claims))
+    usual = await context.records.calls.typical_duration(record.tool, record.title)
+    suggestions = tuple(suggestion_view(each) for each in _suggest_rules(context, approval, record))
+    risks = part_risks(assess_call(approval.asked.claims))
     return ApprovalContext(trusted=trusted, risks=risks, suggestions=suggestions, usual=usual_view(usual))
 
 
-def _suggest_rules(rooms: Rooms, approval: Approval, record: ApprovalRecord) -> list[Suggested]:
-    policy = rooms.gate.rules.policy(record.caller)
-    return suggest(record.tool, approval.asked.claims, record.caller, policy)
+def _suggest_rules(context: ServerContext, approval: Approval, record: ApprovalRecord) -> list[SuggestedRule]:
+    policy = context.gate.rules.policy(record.caller)
+    return suggest_rules(record.tool, approval.asked.claims, record.caller, policy)
 
 
-def _is_trusted(rooms: Rooms, caller: Caller) -> bool:
-    return rooms.gate.rules.policy(caller).here.trusted
+def _is_trusted(context: ServerContext, caller: Caller) -> bool:
+    return context.gate.rules.policy(caller).here.trusted
 
 
 PROMPTS = 500
@@ -312,39 +320,39 @@ class _PastCall:
     claims: tuple[Claim, ...]
 
 
-async def evaluate_rule(rooms: Rooms, rule: Rule) -> Judged:
+async def evaluate_rule(context: ServerContext, rule: Rule) -> RuleStatistics:
     """Which past approvals and calls a rule would have decided."""
-    prompts, calls = await rooms.records.approvals.recent(PROMPTS), await _recent_calls(rooms)
-    policies = _current_policies(rooms, (each.caller for each in (*prompts, *calls)), rule)
+    prompts, calls = await context.records.approvals.recent(PROMPTS), await _recent_calls(context)
+    policies = _current_policies(context, (each.caller for each in (*prompts, *calls)), rule)
 
     def policy_with(caller: Caller, _rule: Rule) -> Policy:
         return policies[caller.workspace]
 
-    return await anyio.to_thread.run_sync(judge, rule, prompts, calls, policy_with)
+    return await anyio.to_thread.run_sync(measure_rule, rule, prompts, calls, policy_with)
 
 
-async def suggest_repeated_rules(rooms: Rooms) -> list[Suggested]:
+async def suggest_repeated_rules(context: ServerContext) -> list[SuggestedRule]:
     """Suggest rules from answers that a person gave repeatedly."""
-    prompts = await rooms.records.approvals.recent(PROMPTS)
-    policies = _current_policies(rooms, (each.caller for each in prompts))
+    prompts = await context.records.approvals.recent(PROMPTS)
+    policies = _current_policies(context, (each.caller for each in prompts))
 
     def policy_of(caller: Caller) -> Policy:
         return policies[caller.workspace]
 
-    return await anyio.to_thread.run_sync(repeated, prompts, policy_of)
+    return await anyio.to_thread.run_sync(suggest_from_history, prompts, policy_of)
 
 
 def _current_policies(
-    rooms: Rooms, callers: Iterable[Caller], extra: Rule | None = None
+    context: ServerContext, callers: Iterable[Caller], extra: Rule | None = None
 ) -> dict[str | None, Policy]:
     """The current policy of each caller's folder. Built here, because worker threads must not read the live rules."""
     by_folder = {caller.workspace: caller for caller in callers}
-    return {folder: rooms.gate.rules.policy(caller, extra) for folder, caller in by_folder.items()}
+    return {folder: context.gate.rules.policy(caller, extra) for folder, caller in by_folder.items()}
 
 
-async def _recent_calls(rooms: Rooms) -> list[_PastCall]:
+async def _recent_calls(context: ServerContext) -> list[_PastCall]:
     histories = [
-        await rooms.records.calls.get(call.id) for call in await rooms.records.calls.find(limit=CALLS)
+        await context.records.calls.get(call.id) for call in await context.records.calls.find(limit=CALLS)
     ]
     return [_past_call(each) for each in histories if each is not None]
 
@@ -361,10 +369,10 @@ def require_absolute(text: str) -> str:
     return text
 
 
-def build_rule(rooms: Rooms, body: RuleBody, caller: Caller | None = None) -> Rule:
+def build_rule(context: ServerContext, body: RuleBody, caller: Caller | None = None) -> Rule:
     """Build a rule without adding it. A missing workspace or session is the caller's. Raises BadRule."""
     workspace = None if body.workspace is None else require_absolute(body.workspace)
-    return rooms.gate.rules.make(
+    return context.gate.rules.build_rule(
         **body.model_dump(exclude={"workspace"}),
         workspace=workspace or (caller and caller.workspace),
         session=caller and caller.key,

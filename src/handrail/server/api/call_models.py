@@ -14,7 +14,7 @@ from handrail.store.calls import Status
 from handrail.store.events import Entry
 from handrail.store.values import (
     ActivityEnding,
-    ActivitySort,
+    ActivityKind,
     Assurance,
     Caller,
     Claim,
@@ -99,7 +99,7 @@ class ActivityView(Wire):
     """Unique within the operation."""
     parent: str | None
     """The parent activity; None for the root."""
-    sort: ActivitySort
+    sort: ActivityKind
     title: str
     tool_call: str
     """The agent's id of the tool call; empty for other activities."""

@@ -17,7 +17,7 @@ from handrail.server.api.call_models import (
     CredentialView,
     Forced,
 )
-from handrail.server.context import Rooms, actor_of
+from handrail.server.context import ServerContext, actor_of
 from handrail.store.actor import Actor
 from handrail.store.calls import CallHistory, CallRecord, Status, TypicalDuration
 from handrail.store.credentials import CredentialRecord
@@ -25,7 +25,7 @@ from handrail.store.values import Position
 from handrail.terminal.terminals import Terminals
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/calls")
@@ -37,53 +37,53 @@ def routes(rooms: Rooms) -> APIRouter:
         before: Position | None = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> list[CallView]:
-        records = await rooms.records.calls.find(status, tool, agent, q, before, limit)
-        return [call_view(record, rooms.gate.open.get(record.id)) for record in records]
+        records = await context.records.calls.find(status, tool, agent, q, before, limit)
+        return [call_view(record, context.gate.open.get(record.id)) for record in records]
 
     @router.get("/calls/{id}")
     async def call(id: str) -> CallDetail:
-        detail = await _get_call_history(rooms, id)
-        return call_detail(detail, rooms.gate.open.get(id), rooms.gate, rooms.terminals)
+        detail = await _get_call_history(context, id)
+        return call_detail(detail, context.gate.open.get(id), context.gate, context.terminals)
 
     @router.post("/calls/{id}/cancel")
     async def cancel(id: str, request: Request) -> Forced:
-        open_call = rooms.gate.open.get(id)
-        won = open_call is not None and person_actions.cancel(rooms.gate, open_call, actor_of(request))
-        return await _forced_view(rooms, id, won, "Cancelled.")
+        open_call = context.gate.open.get(id)
+        won = open_call is not None and person_actions.cancel(context.gate, open_call, actor_of(request))
+        return await _forced_view(context, id, won, "Cancelled.")
 
     @router.post("/calls/{id}/complete")
     async def complete(id: str, body: CompleteBody, request: Request) -> Forced:
-        open_call = rooms.gate.open.get(id)
-        won = open_call is not None and await _complete(rooms, open_call, body, actor_of(request))
-        return await _forced_view(rooms, id, won, "Completed.")
+        open_call = context.gate.open.get(id)
+        won = open_call is not None and await _complete(context, open_call, body, actor_of(request))
+        return await _forced_view(context, id, won, "Completed.")
 
     return router
 
 
-async def _complete(rooms: Rooms, call: Call, body: CompleteBody, by: Actor) -> bool:
+async def _complete(context: ServerContext, call: Call, body: CompleteBody, by: Actor) -> bool:
     if body.content is None:
         return person_actions.complete(
-            rooms.gate, call, by, stop=body.stop, text=body.text, digest=body.digest
+            context.gate, call, by, stop=body.stop, text=body.text, digest=body.digest
         )
-    return await person_actions.accept(rooms.gate, call, by, body.digest or "", body.content, body.comments)
+    return await person_actions.accept(context.gate, call, by, body.digest or "", body.content, body.comments)
 
 
-async def _get_call_history(rooms: Rooms, id: str) -> CallHistory:
-    detail = await rooms.records.calls.get(id)
+async def _get_call_history(context: ServerContext, id: str) -> CallHistory:
+    detail = await context.records.calls.get(id)
     if detail is None:
         raise HTTPException(404, f"There is no call {id}. `handrail calls` lists what there is.")
     return detail
 
 
-async def _forced_view(rooms: Rooms, id: str, won: bool, message: str) -> Forced:
+async def _forced_view(context: ServerContext, id: str, won: bool, message: str) -> Forced:
     """The response to a cancel or complete. If it came too late, the message has the call's status.
 
     Completing a call that waits for approval cancels it; the message then reports that.
     """
     if won:
-        await rooms.journal.committed(rooms.journal.head)
-    detail = await _get_call_history(rooms, id)
-    view = call_view(detail.call, rooms.gate.open.get(id))
+        await context.journal.committed(context.journal.head)
+    detail = await _get_call_history(context, id)
+    view = call_view(detail.call, context.gate.open.get(id))
     if not won:
         message = f"It had ended before: {view.status}."
     elif view.status == "cancelled":

@@ -5,11 +5,11 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from handrail.server.api import threads
 from handrail.server.api.call_models import ActivityView, OperationDetail, OperationView
 from handrail.server.api.models import as_json
-from handrail.server.context import Rooms, actor_of
+from handrail.server.context import ServerContext, actor_of
 from handrail.store.operations import ActivityRecord, OperationHistory
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/operations")
@@ -18,31 +18,31 @@ def routes(rooms: Rooms) -> APIRouter:
             OperationView(
                 id=operation.id,
                 caller=operation.caller,
-                calls=tuple(c.id for c in rooms.gate.open.values() if c.caller.operation == operation.id),
+                calls=tuple(c.id for c in context.gate.open.values() if c.caller.operation == operation.id),
             )
-            for operation in rooms.gate.operations.values()
+            for operation in context.gate.operations.values()
         ]
 
     @router.post("/operations/{id}/cancel")
     async def cancel_operation(id: str, request: Request) -> dict[str, bool]:
-        operation = rooms.gate.operations.get(id)
+        operation = context.gate.operations.get(id)
         if operation is None:
             raise HTTPException(404, f"There is no open operation {id}; it has ended, or never was.")
         return {"won": operation.cancel(actor_of(request))}
 
     @router.get("/operations/{id}", response_model=OperationDetail)
     async def operation(id: str) -> Response:
-        await threads.wait_for_writes(rooms)
-        history = await rooms.records.operations.history(id)
+        await threads.wait_for_writes(context)
+        history = await context.records.operations.history(id)
         if history is None:
             raise HTTPException(404, f"There is no operation {id}.")
         return as_json(operation_detail(history), OperationDetail)
 
     @router.post("/operations/{id}/activities/{activity}/cancel")
     async def cancel_activity(id: str, activity: str, request: Request) -> dict[str, bool]:
-        if await rooms.records.operations.get(id) is None:
+        if await context.records.operations.get(id) is None:
             raise HTTPException(404, f"There is no operation {id}.")
-        await rooms.prompts.cancel_activity(id, activity, by=actor_of(request))
+        await context.prompts.cancel_activity(id, activity, by=actor_of(request))
         return {"won": True}
 
     return router

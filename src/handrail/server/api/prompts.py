@@ -8,49 +8,49 @@ import anyio.to_thread
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from handrail.agents.conversation import thread_prompts
-from handrail.agents.conversation.send_prompt import Piece
+from handrail.agents.conversation.send_prompt import PromptPart
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 from handrail.server.api import threads
 from handrail.server.api.thread_models import ImageBody, PromptBody, Prompted, SettingBody
-from handrail.server.context import Rooms, actor_of
-from handrail.store.blobs import NotKept
+from handrail.server.context import ServerContext, actor_of
+from handrail.store.blobs import BlobUnavailable
 from handrail.store.threads.thread_records import ThreadRecord
 
 LONGEST_KEY = 4096
 """Characters in one provider variable. Bounds the environment passed to the agent."""
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.post("/threads/{id}/prompt")
     async def prompt(id: str, body: PromptBody, request: Request) -> Prompted:
-        record = await threads.get_record(rooms, id)
-        agent = threads.require_agent(rooms, body.agent) if body.agent else None
+        record = await threads.get_record(context, id)
+        agent = threads.require_agent(context, body.agent) if body.agent else None
         env = _provider_variables(body, agent or record.agent)
-        pieces = await _pieces(rooms, record, body)
-        prompted = await rooms.prompts.prompt(
+        pieces = await _pieces(context, record, body)
+        prompted = await context.prompts.prompt(
             id, pieces, by=actor_of(request), agent=agent, queue=body.queue, env=env
         )
-        await rooms.threads.written()  # the prompt is on disk before it is acknowledged
+        await context.threads.written()  # the prompt is on disk before it is acknowledged
         return _prompted_view(id, prompted)
 
     @router.post("/threads/{id}/queue/{message}/send")
     async def send_now(id: str, message: str, request: Request) -> Prompted:
-        await threads.get_record(rooms, id)
-        return _prompted_view(id, await rooms.prompts.send_now(id, message, by=actor_of(request)))
+        await threads.get_record(context, id)
+        return _prompted_view(id, await context.prompts.send_now(id, message, by=actor_of(request)))
 
     @router.delete("/threads/{id}/queue/{message}", status_code=204)
     async def drop(id: str, message: str, request: Request) -> Response:
-        await threads.get_record(rooms, id)
-        rooms.prompts.drop(id, message, by=actor_of(request))
-        await rooms.threads.written()
+        await threads.get_record(context, id)
+        context.prompts.drop(id, message, by=actor_of(request))
+        await context.threads.written()
         return Response(status_code=204)
 
     @router.post("/threads/{id}/setting", status_code=204)
     async def setting(id: str, body: SettingBody) -> Response:
-        await threads.get_record(rooms, id)
-        await rooms.prompts.set(id, body.setting, body.value, id=body.id)
+        await threads.get_record(context, id)
+        await context.prompts.set(id, body.setting, body.value, id=body.id)
         return Response(status_code=204)
 
     return router
@@ -69,7 +69,7 @@ def _provider_variables(body: PromptBody, agent: str) -> dict[str, str]:
     return values
 
 
-def _prompted_view(thread: str, prompted: thread_prompts.Prompted) -> Prompted:
+def _prompted_view(thread: str, prompted: thread_prompts.PromptReceipt) -> Prompted:
     return Prompted(
         thread=thread,
         message=prompted.message,
@@ -78,14 +78,14 @@ def _prompted_view(thread: str, prompted: thread_prompts.Prompted) -> Prompted:
     )
 
 
-async def _pieces(rooms: Rooms, record: ThreadRecord, body: PromptBody) -> list[Piece]:
+async def _pieces(context: ServerContext, record: ThreadRecord, body: PromptBody) -> list[PromptPart]:
     """The pieces of a prompt. Stores its images first, so that a message never refers to a missing one."""
     files = await threads.resolve_files(body.files, record.workspace)
-    images = await anyio.to_thread.run_sync(_store_images, rooms, body.images)
-    text = [Piece(kind="text", text=body.text)] if body.text.strip() else []
+    images = await anyio.to_thread.run_sync(_store_images, context, body.images)
+    text = [PromptPart(kind="text", text=body.text)] if body.text.strip() else []
     pieces = [
         *text,
-        *(Piece(kind="file", data={"uri": file.as_uri(), "name": file.name}) for file in files),
+        *(PromptPart(kind="file", data={"uri": file.as_uri(), "name": file.name}) for file in files),
         *images,
     ]
     if not pieces:
@@ -93,22 +93,22 @@ async def _pieces(rooms: Rooms, record: ThreadRecord, body: PromptBody) -> list[
     return pieces
 
 
-def _store_images(rooms: Rooms, images: Sequence[ImageBody]) -> list[Piece]:
+def _store_images(context: ServerContext, images: Sequence[ImageBody]) -> list[PromptPart]:
     decoded = [decode_image(image.data, place) for place, image in enumerate(images, 1)]
     return [
-        Piece(kind="image", data={"image": rooms.images.put(content), "mime": mime})
+        PromptPart(kind="image", data={"image": context.images.put(content), "mime": mime})
         for content, mime in decoded
     ]
 
 
-def image_routes(rooms: Rooms) -> APIRouter:
+def image_routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/images/{sha}")
     async def image(sha: str) -> Response:
         try:
-            content = await anyio.to_thread.run_sync(rooms.images.get, sha)
-        except NotKept:
+            content = await anyio.to_thread.run_sync(context.images.get, sha)
+        except BlobUnavailable:
             raise HTTPException(404, f"There is no picture {sha[:100]}.") from None
         mime = mime_of(content)
         if mime is None:

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from handrail.gate.risk import Assessment, Weight
-from handrail.gate.rules.explanation import Explained, Listed, Step
-from handrail.gate.rules.suggestions import Judged, Suggested
-from handrail.gate.rules.trust import Folder
+from handrail.gate.risk import Assessment, CallAssessment
+from handrail.gate.rules.explanation import Explanation, ListedRule, Step
+from handrail.gate.rules.suggestions import RuleStatistics, SuggestedRule
+from handrail.gate.rules.trust import FolderTrust
 from handrail.gate.tool import UndoPlan
 from handrail.server.api.models import Wire
-from handrail.store.rules import FolderRecord, RuleRecord, Use
+from handrail.store.rules import FolderRecord, RuleRecord, RuleUse
 from handrail.store.values import Claim, Effect, Json, Risk, Rule, Scope, Verdict
 
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -215,7 +215,7 @@ class UndoBody(Wire):
     digest: Annotated[str, Field(min_length=64, max_length=64)]
 
 
-def rule_view(listed: Listed, use: Use | None, record: RuleRecord | None) -> RuleView:
+def rule_view(listed: ListedRule, use: RuleUse | None, record: RuleRecord | None) -> RuleView:
     return RuleView(
         rule=listed.rule,
         words=listed.words,
@@ -231,7 +231,7 @@ def rule_view(listed: Listed, use: Use | None, record: RuleRecord | None) -> Rul
     )
 
 
-def suggestion_view(suggested: Suggested) -> Suggestion:
+def suggestion_view(suggested: SuggestedRule) -> Suggestion:
     return Suggestion(
         rule=_rule_body(suggested.rule),
         words=suggested.words,
@@ -245,7 +245,7 @@ def invalid_rule_view(problem: str) -> ProposedView:
     return ProposedView(problem=problem, words="", prompts=0, decided=0, calls=0, matches=0, examples=[])
 
 
-def proposed_view(words: str, judged: Judged) -> ProposedView:
+def proposed_view(words: str, judged: RuleStatistics) -> ProposedView:
     return ProposedView(
         problem="",
         words=words,
@@ -257,7 +257,9 @@ def proposed_view(words: str, judged: Judged) -> ProposedView:
     )
 
 
-def test_view(explained: Explained, claims: Sequence[Claim], weight: Weight, trusted: bool) -> TestView:
+def test_view(
+    explained: Explanation, claims: Sequence[Claim], weight: CallAssessment, trusted: bool
+) -> TestView:
     decision = explained.decision
     return TestView(
         effect=decision.effect,
@@ -274,7 +276,7 @@ def test_view(explained: Explained, claims: Sequence[Claim], weight: Weight, tru
     )
 
 
-def folder_view(folder: Folder, record: FolderRecord | None) -> FolderView:
+def folder_view(folder: FolderTrust, record: FolderRecord | None) -> FolderView:
     return FolderView(
         folder=folder.folder,
         trusted=folder.trusted,

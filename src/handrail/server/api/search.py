@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from handrail.server.api.thread_models import SearchView, search_view
-from handrail.server.context import Rooms
+from handrail.server.context import ServerContext
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/search")
@@ -17,6 +17,6 @@ def routes(rooms: Rooms) -> APIRouter:
         workspace: Annotated[str | None, Query(max_length=4096)] = None,
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
     ) -> SearchView:
-        return search_view(await rooms.index.search(q, workspace, limit))
+        return search_view(await context.index.search(q, workspace, limit))
 
     return router

@@ -4,16 +4,16 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from handrail.server.api import calls
 from handrail.server.api.call_models import Credential, CredentialBody, CredentialView, SignedIn, SignInBody
-from handrail.server.context import Rooms, actor_of
+from handrail.server.context import ServerContext, actor_of
 from handrail.store.events import CredentialRevoked
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.post("/sign-in")
     async def sign_in(body: SignInBody) -> SignedIn:
-        match rooms.access.redeem(body.code):
+        match context.access.redeem(body.code):
             case "unknown":
                 raise HTTPException(401, "This link is not valid. Run `handrail open` for a fresh one.")
             case "expired":
@@ -31,35 +31,35 @@ def routes(rooms: Rooms) -> APIRouter:
 
     @router.post("/code")
     async def code() -> dict[str, str]:
-        if rooms.access.sealed is not None:
-            raise HTTPException(403, rooms.access.sealed)
-        return {"url": f"{rooms.url}/#code={rooms.access.issue_code()}"}
+        if context.access.sealed is not None:
+            raise HTTPException(403, context.access.sealed)
+        return {"url": f"{context.url}/#code={context.access.issue_code()}"}
 
     return router
 
 
-def credential_routes(rooms: Rooms) -> APIRouter:
+def credential_routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/credentials")
     async def credentials() -> list[CredentialView]:
-        records = await rooms.records.credentials.all()
+        records = await context.records.credentials.all()
         return [calls.credential_view(record) for record in records if record.revoked_at is None]
 
     @router.post("/credentials")
     async def issue(body: CredentialBody) -> Credential:
-        client, bearer, seq = rooms.access.issue_client(body.name, body.workspace)
-        await rooms.journal.committed(seq)
+        client, bearer, seq = context.access.issue_client(body.name, body.workspace)
+        await context.journal.committed(seq)
         view = CredentialView(
             id=client.credential, name=client.name, workspace=body.workspace, issued_at=calls.now_ms()
         )
-        return Credential(**view.__dict__, bearer=bearer, url=f"{rooms.url}/mcp")
+        return Credential(**view.__dict__, bearer=bearer, url=f"{context.url}/mcp")
 
     @router.delete("/credentials/{id}", status_code=204)
     async def revoke(id: str, request: Request) -> Response:
-        rooms.access.forget_client(id)
-        await rooms.journal.committed(
-            rooms.journal.append(CredentialRevoked(credential=id, by=str(actor_of(request))))
+        context.access.forget_client(id)
+        await context.journal.committed(
+            context.journal.append(CredentialRevoked(credential=id, by=str(actor_of(request))))
         )
         return Response(status_code=204)
 

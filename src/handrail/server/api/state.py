@@ -8,7 +8,7 @@ from handrail.server.api.approvals import load_open_views
 from handrail.server.api.call_models import CallView, Health, LiveEntries, State
 from handrail.server.api.models import as_json
 from handrail.server.api.terminals import build_views
-from handrail.server.context import Rooms, person_of
+from handrail.server.context import ServerContext, person_of
 from handrail.server.live.event_stream import filter_entries
 from handrail.store.values import Position
 
@@ -22,60 +22,60 @@ RECENT = 50
 """Settled calls in a snapshot: about one page."""
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/state", response_model=State)
     async def state(request: Request) -> Response:
-        seq, standing = rooms.journal.durable, rooms.gate.rules.standing
-        open_calls = await _open_calls(rooms)
-        newest = await rooms.records.calls.find(limit=RECENT + len(open_calls))
-        running = await rooms.records.terminals.find(running_only=True, limit=MOST_TERMINALS)
+        seq, standing = context.journal.durable, context.gate.rules.standing
+        open_calls = await _open_calls(context)
+        newest = await context.records.calls.find(limit=RECENT + len(open_calls))
+        running = await context.records.terminals.find(running_only=True, limit=MOST_TERMINALS)
         snapshot = State(
             seq=seq,
             now=calls.now_ms(),
             version=__version__,
-            started=rooms.started,
+            started=context.started,
             auto_approve=standing.default == "allow",
             human_in_the_loop=standing.human_in_the_loop,
-            command_line=rooms.command_line,
+            command_line=context.command_line,
             calls=open_calls,
-            recent=[calls.call_view(call, None) for call in newest if call.id not in rooms.gate.open],
-            terminals=await build_views(rooms, running, person_of(request)),
-            approvals=await load_open_views(rooms),
+            recent=[calls.call_view(call, None) for call in newest if call.id not in context.gate.open],
+            terminals=await build_views(context, running, person_of(request)),
+            approvals=await load_open_views(context),
         )
         return as_json(snapshot, State)
 
     @router.get("/events")
     async def events(request: Request, after: Position = 0) -> LiveEntries:
-        entries = filter_entries(await rooms.journal.since(after), person_of(request))
+        entries = filter_entries(await context.journal.since(after), person_of(request))
         return LiveEntries(now=calls.now_ms(), entries=entries)
 
     @router.get("/health")
     async def health(request: Request) -> Health:
         if request.scope.get("handrail.person") is None:
             return Health(ok=True, version=__version__)
-        return await rooms.pulse.health()
+        return await context.pulse.health()
 
     @router.post("/down", status_code=202)
     async def down(keep_terminals: bool = False) -> dict[str, bool]:
-        rooms.stop(not keep_terminals)
+        context.stop(not keep_terminals)
         return {"ok": True}
 
     return router
 
 
-async def _open_calls(rooms: Rooms) -> list[CallView]:
+async def _open_calls(context: ServerContext) -> list[CallView]:
     """Open calls, oldest first, with the gate's current state."""
-    waiting = await rooms.records.calls.find(status="waiting", limit=MOST_OPEN)
-    running = await rooms.records.calls.find(status="running", limit=MOST_OPEN)
+    waiting = await context.records.calls.find(status="waiting", limit=MOST_OPEN)
+    running = await context.records.calls.find(status="running", limit=MOST_OPEN)
     records = sorted((*waiting, *running), key=lambda record: record.opened_seq)
     durations = {
-        record.id: await rooms.records.calls.typical_duration(record.tool, record.title)
+        record.id: await context.records.calls.typical_duration(record.tool, record.title)
         for record in running[-MOST_USUAL:]
     }
     return [
-        calls.call_view(record, rooms.gate.open[record.id], durations.get(record.id))
+        calls.call_view(record, context.gate.open[record.id], durations.get(record.id))
         for record in records
-        if record.id in rooms.gate.open
+        if record.id in context.gate.open
     ]

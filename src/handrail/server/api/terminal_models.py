@@ -11,13 +11,13 @@ from pydantic import Field
 
 from handrail.server.api.models import Wire
 from handrail.store.terminals import TerminalRecord, TypedRecord
-from handrail.store.values import Owner, ProcessSeen, Sure, TerminalKind
-from handrail.terminal.output.output_search import Found
-from handrail.terminal.output.paging import Reading
-from handrail.terminal.output.screen import Shown
+from handrail.store.values import Certainty, Owner, ProcessSeen, TerminalKind
+from handrail.terminal.output.output_search import SearchResult
+from handrail.terminal.output.paging import OutputPage
+from handrail.terminal.output.screen import RenderedScreen
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.shell_marks import Command, Marks
-from handrail.terminal.terminal import Asks, Report, Taken, Terminal
+from handrail.terminal.terminal import InputRequest, PersonControl, Report, Terminal
 
 MOST_TYPED = 200_000
 """Characters in one input. Below the keeper's buffer for a program that does not read."""
@@ -32,7 +32,7 @@ class AsksView(Wire):
 
     prompt: str
     """Empty for clients that may not see terminal output."""
-    sure: Sure
+    sure: Certainty
     secret: bool
     """Echo is off: only a person may answer, and the input is not recorded."""
     since: int
@@ -318,7 +318,7 @@ def closed_view(view: TerminalView, report: Report | None, message: str) -> Clos
     )
 
 
-def output_view(reading: Reading) -> OutputView:
+def output_view(reading: OutputPage) -> OutputView:
     return OutputView(
         text="" if isinstance(reading.data, bytes) else reading.data,
         base64=base64.b64encode(reading.data).decode() if isinstance(reading.data, bytes) else "",
@@ -331,7 +331,7 @@ def output_view(reading: Reading) -> OutputView:
     )
 
 
-def screen_view(shown: Shown, tail: Tail) -> OutputView:
+def screen_view(shown: RenderedScreen, tail: Tail) -> OutputView:
     end = tail.end
     return OutputView(
         text="\n".join(shown.lines),
@@ -348,7 +348,7 @@ def screen_view(shown: Shown, tail: Tail) -> OutputView:
     )
 
 
-def found_view(result: Found) -> FoundView:
+def found_view(result: SearchResult) -> FoundView:
     return FoundView(
         matches=[
             MatchView(
@@ -377,11 +377,11 @@ def _command_view(command: Command) -> CommandView:
     )
 
 
-def _asks_view(asks: Asks) -> AsksView:
+def _asks_view(asks: InputRequest) -> AsksView:
     return AsksView(prompt=asks.prompt, sure=asks.sure, secret=asks.secret, since=round(asks.since * 1000))
 
 
-def _taken_view(taken: Taken) -> TakenView:
+def _taken_view(taken: PersonControl) -> TakenView:
     return TakenView(by=taken.by, holds=taken.holds)
 
 

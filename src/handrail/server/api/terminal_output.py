@@ -11,13 +11,13 @@ from fastapi.responses import Response, StreamingResponse
 
 from handrail.server.api.terminal_models import FoundView, OutputView, found_view, output_view, screen_view
 from handrail.server.api.terminals import get_record
-from handrail.server.context import Rooms
+from handrail.server.context import ServerContext
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Position
-from handrail.terminal.output.output_search import search
-from handrail.terminal.output.paging import read
-from handrail.terminal.output.plain_text import plain
-from handrail.terminal.output.screen import Shown, render
+from handrail.terminal.output.output_search import search_tail
+from handrail.terminal.output.paging import read_page
+from handrail.terminal.output.plain_text import plain_text
+from handrail.terminal.output.screen import RenderedScreen, render_screen
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.ripgrep import NoRipgrep
 from handrail.terminal.safe_regex import BadPattern
@@ -28,7 +28,7 @@ PIECE = 256 * 1024
 Mode = Literal["text", "raw", "screen"]
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(server: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/terminals/{id}/output", response_model=OutputView)
@@ -39,9 +39,9 @@ def routes(rooms: Rooms) -> APIRouter:
         lines: Annotated[int | None, Query(ge=1, le=100_000)] = None,
         download: bool = False,
     ) -> OutputView | Response:
-        record = await _get_kept_record(rooms, id)
-        tail = rooms.terminals.tail(id)
-        shown = await _render_screen(rooms, record, tail) if mode == "screen" else None
+        record = await _get_kept_record(server, id)
+        tail = server.terminals.tail(id)
+        shown = await _render_screen(server, record, tail) if mode == "screen" else None
         if download:
             return _download_response(
                 record,
@@ -52,7 +52,7 @@ def routes(rooms: Rooms) -> APIRouter:
             return screen_view(shown, tail)
         kind = "raw" if mode == "raw" else "text"
         return output_view(
-            await anyio.to_thread.run_sync(partial(read, tail, after=after, lines=lines, mode=kind))
+            await anyio.to_thread.run_sync(partial(read_page, tail, after=after, lines=lines, mode=kind))
         )
 
     @router.get("/terminals/{id}/search")
@@ -64,10 +64,10 @@ def routes(rooms: Rooms) -> APIRouter:
         context: Annotated[int, Query(ge=0, le=100)] = 0,
         max_results: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> FoundView:
-        await _get_kept_record(rooms, id)
+        await _get_kept_record(server, id)
         try:
-            matches = await search(
-                rooms.terminals.tail(id),
+            matches = await search_tail(
+                server.terminals.tail(id),
                 pattern,
                 raw=raw,
                 context=context,
@@ -83,8 +83,8 @@ def routes(rooms: Rooms) -> APIRouter:
     return router
 
 
-async def _get_kept_record(rooms: Rooms, id: str) -> TerminalRecord:
-    record = await get_record(rooms, id)
+async def _get_kept_record(context: ServerContext, id: str) -> TerminalRecord:
+    record = await get_record(context, id)
     if record.forgotten_at is not None:
         raise HTTPException(
             404,
@@ -93,10 +93,10 @@ async def _get_kept_record(rooms: Rooms, id: str) -> TerminalRecord:
     return record
 
 
-async def _render_screen(rooms: Rooms, record: TerminalRecord, tail: Tail) -> Shown:
-    live = rooms.terminals.get(record.id)
+async def _render_screen(context: ServerContext, record: TerminalRecord, tail: Tail) -> RenderedScreen:
+    live = context.terminals.get(record.id)
     cols, rows = live.size if live else (record.cols, record.rows)
-    return await PEOPLE.run(render, tail, cols, rows)
+    return await PEOPLE.run(render_screen, tail, cols, rows)
 
 
 def _download_response(record: TerminalRecord, pieces: AsyncGenerator[bytes], mode: Mode) -> Response:
@@ -119,15 +119,15 @@ async def _read_pieces(tail: Tail, mode: Mode, after: int) -> AsyncGenerator[byt
         ):  # whole lines: a carriage return overwrites within a line
             following -= len(data) - data.rindex(b"\n") - 1
             data = data[: data.rindex(b"\n") + 1]
-        yield data if mode == "raw" else (await anyio.to_thread.run_sync(plain, data)).encode()
+        yield data if mode == "raw" else (await anyio.to_thread.run_sync(plain_text, data)).encode()
         after = following
 
 
 def _read_piece(tail: Tail, after: int, limit: int) -> tuple[bytes, int]:
-    reading = read(tail, after=after, mode="raw", limit=limit)
+    reading = read_page(tail, after=after, mode="raw", limit=limit)
     assert isinstance(reading.data, bytes)
     return reading.data, reading.next
 
 
-async def _encode_screen(shown: Shown) -> AsyncGenerator[bytes]:
+async def _encode_screen(shown: RenderedScreen) -> AsyncGenerator[bytes]:
     yield "".join(f"{line}\n" for line in shown.lines).encode()

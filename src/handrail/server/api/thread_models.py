@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr
 
 from handrail.agents.acp.agent import Agent
 from handrail.agents.conversation.session_state import Commands, Modes, Options, Usage
-from handrail.agents.registry import Found
+from handrail.agents.registry import ListedAgent
 from handrail.server.access import Person
 from handrail.server.api.models import Wire
 from handrail.store.search_index import Hits, SearchHit
@@ -260,7 +260,7 @@ def message_view(message: MessageRecord) -> MessageView:
     )
 
 
-def flow_view(flow: live_thread.Flow) -> ThreadFlow:
+def flow_view(flow: live_thread.ThreadChanges) -> ThreadFlow:
     return ThreadFlow.model_construct(
         rev=flow.rev,
         messages=[message_view(message) for message in flow.messages],
@@ -271,7 +271,7 @@ def flow_view(flow: live_thread.Flow) -> ThreadFlow:
     )
 
 
-def agent_view(entry: Found, agent: Agent | None, person: Person) -> AgentView:
+def agent_view(entry: ListedAgent, agent: Agent | None, person: Person) -> AgentView:
     """An agent in the list. Login methods are known only while it runs.
 
     The command line may contain a secret, so only a person with `approves` sees it.

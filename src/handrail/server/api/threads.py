@@ -29,7 +29,7 @@ from handrail.server.api.thread_models import (
     thread_detail,
     thread_view,
 )
-from handrail.server.context import Rooms, actor_of
+from handrail.server.context import ServerContext, actor_of
 from handrail.server.mcp.local_socket import is_too_wide
 from handrail.store.export import Export, export, import_thread
 from handrail.store.export_markdown import as_markdown
@@ -39,7 +39,7 @@ from handrail.store.values import Position
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
-def routes(rooms: Rooms) -> APIRouter:
+def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/threads")
@@ -48,70 +48,72 @@ def routes(rooms: Rooms) -> APIRouter:
         before: Position | None = None,
         limit: Limit = 200,
     ) -> list[ThreadView]:
-        await wait_for_writes(rooms)
-        listed = await rooms.records.threads.find(workspace, limit, before)
-        return [build_view(rooms, record) for record in listed]
+        await wait_for_writes(context)
+        listed = await context.records.threads.find(workspace, limit, before)
+        return [build_view(context, record) for record in listed]
 
     @router.post("/threads", status_code=201)
     async def begin(body: ThreadBody, request: Request) -> ThreadView:
         workspace = await resolve_workspace(body.workspace)
-        agent = require_agent(rooms, body.agent or await default_agent(rooms))
-        thread_id = rooms.threads.open(
+        agent = require_agent(context, body.agent or await default_agent(context))
+        thread_id = context.threads.open(
             workspace=workspace, title=body.title.strip(), agent=agent, by=actor_of(request)
         )
-        return await load_fresh_view(rooms, thread_id)
+        return await load_fresh_view(context, thread_id)
 
     @router.post("/threads/default")
     async def default(body: DefaultBody, request: Request) -> ThreadView:
         workspace = await resolve_workspace(body.workspace)
-        agent = require_agent(rooms, body.agent or await default_agent(rooms))
-        return await load_fresh_view(rooms, await rooms.threads.default(workspace, agent, actor_of(request)))
+        agent = require_agent(context, body.agent or await default_agent(context))
+        return await load_fresh_view(
+            context, await context.threads.default(workspace, agent, actor_of(request))
+        )
 
     @router.get("/threads/{id}", response_model=ThreadDetail)
     async def thread(id: str, limit: Limit = 60) -> Response:
-        await wait_for_writes(rooms)
-        record = await get_record(rooms, id)
-        snapshot = await rooms.threads.snapshot(id, limit)
-        return as_json(thread_detail(build_view(rooms, record), snapshot), ThreadDetail)
+        await wait_for_writes(context)
+        record = await get_record(context, id)
+        snapshot = await context.threads.snapshot(id, limit)
+        return as_json(thread_detail(build_view(context, record), snapshot), ThreadDetail)
 
     @router.get("/threads/{id}/messages", response_model=ThreadPage)
     async def messages(id: str, before: Position, limit: Limit = 60) -> Response:
-        await get_record(rooms, id)
-        return as_json(page_view(await rooms.threads.page(id, before, limit)), ThreadPage)
+        await get_record(context, id)
+        return as_json(page_view(await context.threads.page(id, before, limit)), ThreadPage)
 
     return router
 
 
-def edit_routes(rooms: Rooms) -> APIRouter:
+def edit_routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.patch("/threads/{id}")
     async def rename(id: str, body: RenameBody, request: Request) -> ThreadView:
-        await get_record(rooms, id)
+        await get_record(context, id)
         title = body.title.strip()
         if not title:
             raise HTTPException(422, "There is nothing in that title. Give it a word.")
-        rooms.threads.rename(id, title, actor_of(request))
-        return await load_fresh_view(rooms, id)
+        context.threads.rename(id, title, actor_of(request))
+        return await load_fresh_view(context, id)
 
     @router.delete("/threads/{id}", status_code=204)
     async def delete(id: str, request: Request, later: BackgroundTasks) -> Response:
-        await get_record(rooms, id)
-        await rooms.prompts.forget(id, by=actor_of(request))
-        rooms.access.take_back(id)  # before the delete: no call for the thread in between
-        await rooms.threads.delete(id, actor_of(request))
-        later.add_task(rooms.pictures.prune)
+        await get_record(context, id)
+        await context.prompts.forget(id, by=actor_of(request))
+        context.access.take_back(id)  # before the delete: no call for the thread in between
+        await context.threads.delete(id, actor_of(request))
+        later.add_task(context.pictures.prune)
         return Response(status_code=204, background=later)
 
     @router.post("/threads/{id}/fork", status_code=201)
     async def fork(id: str, body: ForkBody, request: Request) -> ThreadView:
-        record = await get_record(rooms, id)
-        place = await rooms.records.threads.message_position(body.message)
+        record = await get_record(context, id)
+        place = await context.records.threads.message_position(body.message)
         if place is None or place[0] != id:
             raise HTTPException(404, f"There is no message {body.message} in thread {id}.")
         title = body.title.strip() or record.title
-        fork_id = await rooms.threads.fork(id, body.message, body.before, title, actor_of(request))
-        return await load_fresh_view(rooms, fork_id)
+        fork_id = await context.threads.fork(id, body.message, body.before, title, actor_of(request))
+        return await load_fresh_view(context, fork_id)
 
     return router
 
@@ -123,13 +125,13 @@ _IMPORT_BODY = {
 """OpenAPI body of an import. The route parses the raw body itself, for readable error messages."""
 
 
-def export_routes(rooms: Rooms) -> APIRouter:
+def export_routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/threads/{id}/export", response_class=Response)
     async def export_thread(id: str, format: Literal["md", "json"] = "md") -> Response:
-        record = await get_record(rooms, id)
-        exported = await export(rooms.threads, rooms.records, id)
+        record = await get_record(context, id)
+        exported = await export(context.threads, context.records, id)
         content = await anyio.to_thread.run_sync(_serialize_export, exported, format)
         name = re.sub(r"[^A-Za-z0-9]+", "-", record.title).strip("-")[:40] or "thread"
         headers = {"content-disposition": f'attachment; filename="{name}-{id}.{format}"'}
@@ -140,8 +142,8 @@ def export_routes(rooms: Rooms) -> APIRouter:
         request: Request, workspace: Annotated[str | None, Query(max_length=4096)] = None
     ) -> ThreadView:
         folder = await resolve_workspace(workspace)
-        thread_id = await import_thread(rooms.threads, await request.body(), actor_of(request), folder)
-        return await load_fresh_view(rooms, thread_id)
+        thread_id = await import_thread(context.threads, await request.body(), actor_of(request), folder)
+        return await load_fresh_view(context, thread_id)
 
     return router
 
@@ -154,53 +156,53 @@ CATCH_UP_SECONDS = 0.5
 """How long a read waits for pending writes. A hanging disk must not block reads."""
 
 
-async def wait_for_writes(rooms: Rooms) -> None:
+async def wait_for_writes(context: ServerContext) -> None:
     """Wait briefly for pending writes, so that a read shows what the live socket has already sent."""
     with anyio.move_on_after(CATCH_UP_SECONDS), contextlib.suppress(Unwritable):
-        await rooms.threads.written()
+        await context.threads.written()
 
 
-async def get_record(rooms: Rooms, id: str) -> ThreadRecord:
-    record = await rooms.records.threads.get(id)
+async def get_record(context: ServerContext, id: str) -> ThreadRecord:
+    record = await context.records.threads.get(id)
     if record is None:
         raise HTTPException(404, f"There is no thread {id}. `handrail threads` lists what there is.")
     return record
 
 
-async def load_fresh_view(rooms: Rooms, id: str) -> ThreadView:
+async def load_fresh_view(context: ServerContext, id: str) -> ThreadView:
     """The view of a thread after pending writes are on disk."""
-    await rooms.threads.written()
-    return build_view(rooms, await get_record(rooms, id))
+    await context.threads.written()
+    return build_view(context, await get_record(context, id))
 
 
-def build_view(rooms: Rooms, record: ThreadRecord) -> ThreadView:
+def build_view(context: ServerContext, record: ThreadRecord) -> ThreadView:
     """Build the view of a thread. The operation and queue come from memory, which is ahead of the disk."""
     queued = record.queued
     with contextlib.suppress(LookupError):  # the thread was deleted after the record was read
-        queued = len(rooms.threads.queued(record.id))
-    return thread_view(record, rooms.prompts.running(record.id), queued)
+        queued = len(context.threads.queued(record.id))
+    return thread_view(record, context.prompts.running(record.id), queued)
 
 
-def require_agent(rooms: Rooms, name: str, status: int = 422) -> str:
-    if rooms.registry.spec(name) is None:
+def require_agent(context: ServerContext, name: str, status: int = 422) -> str:
+    if context.registry.spec(name) is None:
         raise HTTPException(status, f"There is no agent {name}. `handrail agents` lists what there is.")
     return name
 
 
-async def default_agent(rooms: Rooms) -> str:
+async def default_agent(context: ServerContext) -> str:
     """The default agent: the one used last, else the first that is installed and ready."""
-    last = await rooms.records.threads.find(limit=1)
-    if last and rooms.registry.spec(last[0].agent) is not None:
+    last = await context.records.threads.find(limit=1)
+    if last and context.registry.spec(last[0].agent) is not None:
         return last[0].agent
-    listed = await rooms.registry.listing()
+    listed = await context.registry.listing()
     return next(agent.name for agent in listed if agent.found and not agent.why)
 
 
-async def welcome(rooms: Rooms) -> None:
+async def create_first_thread(context: ServerContext) -> None:
     """Create a thread on the first run, so that a person can type without setup."""
-    if not await rooms.records.threads.find(limit=1):
+    if not await context.records.threads.find(limit=1):
         with contextlib.suppress(Unwritable):  # creating one by hand reports the error
-            await rooms.threads.default(None, await default_agent(rooms))
+            await context.threads.default(None, await default_agent(context))
 
 
 async def resolve_workspace(text: str | None) -> str | None:

@@ -14,7 +14,7 @@ from handrail.server.access import Person
 from handrail.server.api.call_models import LiveEntries
 from handrail.server.api.calls import now_ms
 from handrail.server.api.terminal_models import TerminalView
-from handrail.server.context import Rooms, person_of
+from handrail.server.context import ServerContext, person_of
 from handrail.server.guard import SUBPROTOCOL
 from handrail.store.events import (
     ActivityEnded,
@@ -33,7 +33,7 @@ from handrail.store.events import (
 from handrail.store.values import Position
 
 
-def sockets(rooms: Rooms) -> APIRouter:
+def sockets(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.websocket("/live")
@@ -44,10 +44,10 @@ def sockets(rooms: Rooms) -> APIRouter:
 
         person = person_of(socket)
         await accept(socket)
-        with rooms.presence.following(person):
+        with context.presence.following(person):
             async with anyio.create_task_group() as group:
                 group.start_soon(cancel_when_closed, socket, group.cancel_scope)
-                await rooms.journal.follow(after, send)
+                await context.journal.follow(after, send)
 
     return router
 

@@ -23,13 +23,13 @@ from handrail.server.api.terminal_models import (
     terminal_view,
 )
 from handrail.server.api.terminals import find_record
-from handrail.server.context import Rooms, actor_of
+from handrail.server.context import ServerContext, actor_of
 from handrail.server.live.event_stream import accept
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Position
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.output.paging import is_alternate, near_end
-from handrail.terminal.terminal import NotReading, Terminal, TypingRefused, Typist
+from handrail.terminal.output.paging import find_line_near_end, is_alternate_screen
+from handrail.terminal.terminal import InputSender, NotReading, Terminal, TypingRefused
 
 PIECE = 32 * 1024
 """Bytes written at a time. Several fit into the keeper's buffer for a program that reads slowly."""
@@ -39,7 +39,7 @@ RETRY_SECONDS = 0.02
 NO_TERMINAL = 4404
 
 
-def sockets(rooms: Rooms) -> APIRouter:
+def sockets(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.websocket("/terminals/{id}/attach")
@@ -47,11 +47,11 @@ def sockets(rooms: Rooms) -> APIRouter:
         socket: WebSocket, id: str, after: Position | None = None, tail: Position | None = None
     ) -> None:
         await accept(socket)
-        record = await find_record(rooms, id)
+        record = await find_record(context, id)
         if record is None:
             await socket.close(NO_TERMINAL, "There is no such terminal.")
             return
-        attachment = Attachment(socket, record, rooms)
+        attachment = Attachment(socket, record, context)
         try:
             await attachment.run(after, tail)
             if WebSocketState.DISCONNECTED not in (socket.application_state, socket.client_state):
@@ -65,14 +65,14 @@ def sockets(rooms: Rooms) -> APIRouter:
 class Attachment:
     """One socket on one terminal, running or ended."""
 
-    def __init__(self, socket: WebSocket, record: TerminalRecord, rooms: Rooms) -> None:
+    def __init__(self, socket: WebSocket, record: TerminalRecord, context: ServerContext) -> None:
         self._socket = socket
         self._record = record
-        self._rooms = rooms
-        self._live = rooms.terminals.get(record.id)
-        self._tail = self._live.tail if self._live else rooms.terminals.tail(record.id)
-        self._size_owners = rooms.size_owners
-        self._typist = Typist(person=True, name=str(actor_of(socket)))
+        self._rooms = context
+        self._live = context.terminals.get(record.id)
+        self._tail = self._live.tail if self._live else context.terminals.tail(record.id)
+        self._size_owners = context.size_owners
+        self._typist = InputSender(person=True, name=str(actor_of(socket)))
         self._sending = anyio.Lock()
         self._sent: tuple[TerminalView, bool] | None = None
 
@@ -80,8 +80,8 @@ class Attachment:
         """Serve until the client disconnects, or the terminal has ended and all output is sent."""
         begin = after or 0
         if after is None and reach is not None:
-            begin = near_end(self._tail, reach)
-        alternate = await anyio.to_thread.run_sync(is_alternate, self._tail, begin)
+            begin = find_line_near_end(self._tail, reach)
+        alternate = await anyio.to_thread.run_sync(is_alternate_screen, self._tail, begin)
         await self._send_state(begin, alternate)
         try:
             async with anyio.create_task_group() as group:

@@ -8,28 +8,28 @@ from fastapi import APIRouter, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from handrail.server.api.thread_models import flow_view
-from handrail.server.context import Rooms
+from handrail.server.context import ServerContext
 from handrail.server.live.event_stream import accept, cancel_when_closed
-from handrail.store.threads.live_thread import Flow
+from handrail.store.threads.live_thread import ThreadChanges
 from handrail.store.values import Position
 
 NO_THREAD = 4404
 
 
-def sockets(rooms: Rooms) -> APIRouter:
+def sockets(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.websocket("/threads/{id}/live")
     async def live(socket: WebSocket, id: str, after: Position = 0) -> None:
-        async def send(flow: Flow) -> None:
+        async def send(flow: ThreadChanges) -> None:
             await socket.send_text(flow_view(flow).model_dump_json())
 
         await accept(socket)
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(cancel_when_closed, socket, group.cancel_scope)
-                if await rooms.records.threads.get(id) is not None:
-                    await rooms.threads.follow(id, after, send)
+                if await context.records.threads.get(id) is not None:
+                    await context.threads.follow(id, after, send)
                 await socket.close(NO_THREAD, "There is no such thread, or no longer.")
                 group.cancel_scope.cancel()
         except* WebSocketDisconnect:

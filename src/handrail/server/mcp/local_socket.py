@@ -30,9 +30,9 @@ from handrail.framing import HELLO, HELLO_MAX
 from handrail.gate.call import Call
 from handrail.server.access import Access, Client, Person
 from handrail.server.mcp._lines import Lines
-from handrail.server.mcp.mcp_server import Callers, Context, Line, Mcp, client_name
+from handrail.server.mcp.mcp_server import Callers, ConnectionHooks, Context, McpServers, client_name
 from handrail.store.values import Caller, Json
-from handrail.terminal.person_check import STRANGER, Lineage, is_stranger
+from handrail.terminal.person_check import OTHER_USER, DoorLaunchers, is_other_user
 
 
 class Hello(BaseModel):
@@ -81,10 +81,12 @@ VOID = (
 )
 
 
-class Local:
+class LocalSocketServer:
     """Accepts connections on the unix socket."""
 
-    def __init__(self, mcp: Mcp, access: Access, callers: Callers, lineage: Lineage, url: str) -> None:
+    def __init__(
+        self, mcp: McpServers, access: Access, callers: Callers, lineage: DoorLaunchers, url: str
+    ) -> None:
         self._mcp = mcp
         self._callers = callers
         self._access = access
@@ -116,8 +118,8 @@ class Local:
         with anyio.fail_after(HELLO_SECONDS):
             line = await lines.read(HELLO_MAX)
         hello = _parse_hello(line)
-        if is_stranger(raw):
-            await self._refuse(stream, STRANGER)
+        if is_other_user(raw):
+            await self._refuse(stream, OTHER_USER)
         elif hello is None:
             await self._refuse(
                 stream, "The greeting was not understood. Use the `handrail` command of this version."
@@ -154,7 +156,7 @@ class Local:
 
         self._connections.add(connection)
         try:
-            await connection.serve(self._mcp.server(Line(caller=caller, opened=opened)))
+            await connection.serve(self._mcp.server(ConnectionHooks(caller=caller, opened=opened)))
         finally:
             self._connections.discard(connection)
 

@@ -40,7 +40,7 @@ INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ConnectionHooks:
     """The hooks of one connection: who calls, which call a request opened, and whether the client left."""
 
     caller: Callable[[Context], Caller]
@@ -49,7 +49,7 @@ class Line:
     """Event set when the client closes its response stream, for transports where the SDK does not detect that."""
 
 
-class Mcp:
+class McpServers:
     """Creates one SDK server per connection; all share the gate."""
 
     def __init__(self, gate: Gate, wait_seconds: float) -> None:
@@ -59,7 +59,7 @@ class Mcp:
             tools=[_describe_tool(tool) for tool in gate.toolbox.values() if tool.listed]
         )
 
-    def server(self, line: Line) -> Server[Any]:
+    def server(self, line: ConnectionHooks) -> Server[Any]:
         async def list_tools(
             _context: Context, _params: types.PaginatedRequestParams | None
         ) -> types.ListToolsResult:
@@ -85,7 +85,7 @@ class Mcp:
         return tool is not None and not tool.reads_only
 
     async def _call(
-        self, line: Line, context: Context, params: types.CallToolRequestParams
+        self, line: ConnectionHooks, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         has_progress = (context.meta or {}).get("progress_token") is not None
         gone = line.gone(context)
@@ -105,7 +105,7 @@ class Mcp:
         return self._result(reply) if reply else refused_result(params.name, "The client closed its stream.")
 
     async def _submit_with_progress(
-        self, line: Line, context: Context, request: Request, gone: anyio.Event | None
+        self, line: ConnectionHooks, context: Context, request: Request, gone: anyio.Event | None
     ) -> Reply | None:
         """Submit, with progress notifications to the client; None if the client leaves first."""
         async with anyio.create_task_group() as group:

@@ -14,18 +14,18 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Message, Receive, Scope, Send
 
 from handrail.server.access import Client
-from handrail.server.mcp.mcp_server import Callers, Context, Line, Mcp, client_name
+from handrail.server.mcp.mcp_server import Callers, ConnectionHooks, Context, McpServers, client_name
 from handrail.store.values import Caller
 
 _GONE = "handrail.gone"
 
 
-class Streamable:
+class StreamableHttp:
     """The ASGI application at /mcp."""
 
-    def __init__(self, mcp: Mcp, callers: Callers) -> None:
+    def __init__(self, mcp: McpServers, callers: Callers) -> None:
         self._callers = callers
-        self._server: Server[Any] = mcp.server(Line(caller=self._caller, gone=_gone))
+        self._server: Server[Any] = mcp.server(ConnectionHooks(caller=self._caller, gone=_gone))
         # The guard has already checked Host and Origin, more strictly than the SDK does.
         lenient = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._sessions = StreamableHTTPSessionManager(self._server, security_settings=lenient)

@@ -9,7 +9,7 @@ from collections import deque
 
 from handrail.errors import Unwritable
 from handrail.store.database import Statement
-from handrail.store.debounce import Linger
+from handrail.store.debounce import Debounce
 from handrail.store.events import Event
 from handrail.store.journal import Journal
 from handrail.store.threads.live_thread import State, Thread
@@ -21,29 +21,29 @@ AGAIN_SECONDS = 1.0
 """Delay before a retry after a failed write, unless another write comes first."""
 
 
-class Writing:
+class ThreadWriter:
     """Writes the events and streamed changes of all threads through the journal."""
 
     def __init__(self, journal: Journal) -> None:
-        self._outbox = journal.outbox
-        self._told = Told(journal)
+        self._outbox = journal.queue
+        self._told = PendingEvents(journal)
         self._dirty: dict[str, Thread] = {}
-        self._again = Linger(AGAIN_SECONDS, journal.outbox.flowing)
-        journal.outbox.join(self)
+        self._again = Debounce(AGAIN_SECONDS, journal.queue.schedule_flush)
+        journal.queue.add_source(self)
 
-    def tell(self, event: Event) -> None:
+    def append(self, event: Event) -> None:
         """Append an event, after the streamed changes that precede it."""
         self.flush()
-        self._told.tell(event)
+        self._told.append(event)
 
-    def flows(self, thread: Thread) -> None:
+    def mark_dirty(self, thread: Thread) -> None:
         """Note that a thread has streamed changes."""
         self._dirty[thread.id] = thread
-        self._outbox.flowing()
+        self._outbox.schedule_flush()
 
     def flush(self) -> None:
         if not self._told.go_on():
-            self._again.ask()
+            self._again.request()
             return
         while self._dirty:
             _, thread = self._dirty.popitem()
@@ -52,7 +52,7 @@ class Writing:
 
     def fell(self) -> None:
         self._told.fell()
-        self._again.ask()
+        self._again.request()
 
     def _write(self, thread: Thread) -> bool:
         messages = [(message, message.rev) for message in thread.dirty.values()]
@@ -76,7 +76,7 @@ class Writing:
         if self._outbox.write(statements, size_of(statements), done):
             return True
         done("lost")
-        self._again.ask()
+        self._again.request()
         return False
 
     def _lost(self, thread: Thread, messages: list[Message], states: list[State]) -> None:
@@ -89,7 +89,7 @@ class Writing:
         self._dirty[thread.id] = thread
 
 
-class Told:
+class PendingEvents:
     """Events that are not known to be on disk, oldest first; appended again after a failed commit."""
 
     def __init__(self, journal: Journal) -> None:
@@ -98,7 +98,7 @@ class Told:
         self._seqs: deque[int] = deque()
         """Numbers of the first events in `_facts`; the rest are not appended yet."""
 
-    def tell(self, event: Event) -> None:
+    def append(self, event: Event) -> None:
         """Append the event now, or as soon as the journal accepts it."""
         self._facts.append(event)
         self.go_on()

@@ -120,7 +120,7 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flow:
+class ThreadChanges:
     """The changes of a thread since a revision."""
 
     rev: int
@@ -144,7 +144,7 @@ class Follower:
         self._have: dict[tuple[str, int], tuple[int, int]] = {}
         """For each part sent: its `text_rev`, and the number of characters sent."""
 
-    async def run(self, send: Callable[[Flow], Awaitable[None]]) -> None:
+    async def run(self, send: Callable[[ThreadChanges], Awaitable[None]]) -> None:
         """Send changes at the pace of `send`, until the thread is deleted."""
         self._thread.followers += 1
         try:
@@ -160,14 +160,14 @@ class Follower:
             self._thread.followers -= 1
             self._thread.settle()
 
-    async def _next(self) -> Flow | None:
+    async def _next(self) -> ThreadChanges | None:
         if not self._thread.floor <= self._rev <= self._thread.rev:
             return self._anew(await self._snapshot())
         return self._newer() if self._rev < self._thread.rev else None
 
-    def _anew(self, whole: Snapshot) -> Flow:
+    def _anew(self, whole: Snapshot) -> ThreadChanges:
         self._have.clear()
-        return Flow(
+        return ThreadChanges(
             rev=whole.rev,
             messages=tuple(replace(message, parts=()) for message in whole.messages),
             growths=tuple(
@@ -179,10 +179,10 @@ class Follower:
             reset=True,
         )
 
-    def _newer(self) -> Flow:
+    def _newer(self) -> ThreadChanges:
         thread, rev = self._thread, self._rev
         newer = [message for message in thread.messages.values() if message.rev > rev]
-        flow = Flow(
+        flow = ThreadChanges(
             rev=thread.rev,
             messages=tuple(message.head() for message in newer if message.head_rev > rev),
             growths=tuple(

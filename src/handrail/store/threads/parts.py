@@ -8,7 +8,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 CallStatus = Literal["pending", "in_progress", "completed", "failed", "cancelled"]
-CallSort = Literal[
+CallKind = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
 
@@ -58,7 +58,7 @@ class CallData(TypedDict):
     id: str
     """The agent's id; empty when the agent did not report it and only Handrail's call is known."""
     title: str
-    sort: CallSort
+    sort: CallKind
     status: CallStatus
     call: str | None
     """Handrail's call id; if set, status, output and diff are shown from that call."""

@@ -13,8 +13,8 @@ from handrail.store.actor import HANDRAIL, Actor
 from handrail.store.journal import Journal
 from handrail.store.operations import OperationEnded
 from handrail.store.records import Records
-from handrail.store.threads._persistence import Writing
-from handrail.store.threads.live_thread import Flow, Follower, Thread
+from handrail.store.threads._persistence import ThreadWriter
+from handrail.store.threads.live_thread import Follower, Thread, ThreadChanges
 from handrail.store.threads.message import Message, clean_json
 from handrail.store.threads.thread_records import (
     MessageEnded,
@@ -33,10 +33,10 @@ from handrail.store.threads.thread_records import (
 from handrail.store.values import Handover, Json, Role
 
 
-class Speaking:
+class ThreadMessages:
     """The threads in memory, and writing messages to them."""
 
-    def __init__(self, writing: Writing) -> None:
+    def __init__(self, writing: ThreadWriter) -> None:
         self._writing = writing
         self._threads: dict[str, Thread] = {}
 
@@ -65,7 +65,7 @@ class Speaking:
             queued=queued,
             opened_at=said_at,
         )
-        self._writing.tell(
+        self._writing.append(
             MessageOpened(
                 thread=thread,
                 message=message.id,
@@ -93,21 +93,21 @@ class Speaking:
         thread, prompt = self._queued(message)
         thread.last += 1
         prompt.queued, prompt.operation, prompt.n = False, operation, thread.last
-        self._writing.tell(PromptSent(thread=thread.id, message=message, operation=operation, n=prompt.n))
+        self._writing.append(PromptSent(thread=thread.id, message=message, operation=operation, n=prompt.n))
         prompt.changed()
         return prompt
 
     def dropped(self, message: str, by: Actor) -> None:
         """Remove a queued prompt. Raises `LookupError` when it is not queued."""
         thread, prompt = self._queued(message)
-        self._writing.tell(PromptDropped(thread=thread.id, message=message, by=str(by)))
+        self._writing.append(PromptDropped(thread=thread.id, message=message, by=str(by)))
         thread.drop(prompt)
 
     def put_state(self, thread: str, name: str, data: Json) -> None:
         """Set a named value of the thread as a whole, replacing the old one."""
         kept = self._thread(thread)
         kept.put_state(name, clean_json(data))
-        self._writing.flows(kept)
+        self._writing.mark_dirty(kept)
 
     def _restored(self, found: MessageRecord) -> Message:
         """Rebuild a message that was open when the daemon ended."""
@@ -130,12 +130,12 @@ class Speaking:
         thread = self._threads.get(message.thread)
         if thread is None or message.id in thread.dropped:  # removed while a writer still held the message
             return message.rev + 1
-        self._writing.flows(thread)
+        self._writing.mark_dirty(thread)
         return thread.touch(message)
 
     def _ended(self, message: Message) -> None:
         if message.thread in self._threads and message.stop is not None:
-            self._writing.tell(
+            self._writing.append(
                 MessageEnded(
                     thread=message.thread, message=message.id, stop=message.stop, said_at=message.said_at
                 )
@@ -148,14 +148,14 @@ TOGETHER = 50
 """Messages copied per batch: bounds how long other tasks wait, and the memory until they are on disk."""
 
 
-class Threads(Speaking):
+class Threads(ThreadMessages):
     """All threads. Stored ones are known once `restore` has returned."""
 
     def __init__(self, journal: Journal, records: Records) -> None:
-        super().__init__(Writing(journal))
+        super().__init__(ThreadWriter(journal))
         self._journal = journal
         self._records = records
-        self._reading = Reading(records)
+        self._reading = ThreadReader(records)
         self._default = anyio.Lock()
 
     def open(
@@ -172,7 +172,7 @@ class Threads(Speaking):
         """Open a thread; return its id."""
         thread = f"h{secrets.token_hex(5)}"
         self._threads[thread] = Thread(thread)
-        self._writing.tell(
+        self._writing.append(
             ThreadOpened(
                 thread=thread,
                 workspace=workspace,
@@ -197,7 +197,7 @@ class Threads(Speaking):
 
     def rename(self, thread: str, title: str, by: Actor) -> None:
         self._thread(thread)
-        self._writing.tell(ThreadRenamed(thread=thread, title=title, by=str(by)))
+        self._writing.append(ThreadRenamed(thread=thread, title=title, by=str(by)))
 
     async def fork(self, thread: str, message: str, before: bool, title: str, by: Actor) -> str:
         """Copy a thread up to a message, without the message itself if `before`; return the new id.
@@ -219,10 +219,10 @@ class Threads(Speaking):
             forked_from=thread,
             forked_at=shared[-1].id if shared else None,
         )
-        await self.retell(fork, shared)
+        await self.append_copies(fork, shared)
         return fork
 
-    async def retell(self, thread: str, messages: Iterable[MessageRecord]) -> None:
+    async def append_copies(self, thread: str, messages: Iterable[MessageRecord]) -> None:
         """Append copies of messages, with new ids and their original times; return when they are on disk."""
         for place, said in enumerate(messages, 1):
             message = self.open_message(thread, said.role, agent=said.agent, said_at=said.opened_at)
@@ -237,13 +237,13 @@ class Threads(Speaking):
         """Delete a thread. On return, its messages are gone from the database. Ends all followers."""
         self._thread(thread).delete()
         del self._threads[thread]
-        self._writing.tell(ThreadDeleted(thread=thread, by=str(by)))
+        self._writing.append(ThreadDeleted(thread=thread, by=str(by)))
         await self.written()
 
     def bind(self, thread: str, agent: str, session: str, how: Handover, upto: int) -> None:
         """Record the agent's session id for a thread, and the position `upto` which the agent knows."""
         self._thread(thread)
-        self._writing.tell(SessionBound(thread=thread, agent=agent, session=session, how=how, upto=upto))
+        self._writing.append(SessionBound(thread=thread, agent=agent, session=session, how=how, upto=upto))
 
     async def sessions(self, thread: str) -> dict[str, SessionRecord]:
         """Return the sessions of a thread by agent."""
@@ -267,7 +267,9 @@ class Threads(Speaking):
         messages = await self._reading.messages(self._thread(thread), after_n)
         return [message for message in messages if not message.queued]
 
-    async def follow(self, thread: str, after_rev: int, send: Callable[[Flow], Awaitable[None]]) -> None:
+    async def follow(
+        self, thread: str, after_rev: int, send: Callable[[ThreadChanges], Awaitable[None]]
+    ) -> None:
         """Send combined changes after `after_rev`, at the pace of `send`, until the thread is deleted."""
         kept = self._thread(thread)
         await Follower(kept, after_rev, lambda: self._reading.snapshot(kept, NEWEST)).run(send)
@@ -285,11 +287,13 @@ class Threads(Speaking):
             if not message.queued:
                 message.end("interrupted")
         for operation in await self._records.operations.still_open():
-            self._writing.tell(OperationEnded(operation=operation.id, cancelled_by=None, stop="interrupted"))
+            self._writing.append(
+                OperationEnded(operation=operation.id, cancelled_by=None, stop="interrupted")
+            )
         await self.written()
 
 
-class Reading:
+class ThreadReader:
     """Reads a thread: stored messages, overlaid with those in memory."""
 
     def __init__(self, records: Records) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from handrail.terminal.output.tail import Tail
-    from handrail.terminal.terminal import Terminal, Typist
+    from handrail.terminal.terminal import InputSender, Terminal
 
     Record = Callable[[Terminal, str, bool, str | None, int], None]
 
@@ -262,9 +262,9 @@ def shown(lines: Sequence[str], data: bytes) -> int:
     texts = [_SPACE.sub("", line) for line in lines]
     if not any(texts):
         return 0
-    count = _count_in_order(texts, screen.plain(data))
+    count = _count_in_order(texts, screen.plain_text(data))
     if count < len(texts) and b"\r" in data:
-        count = max(count, _count_in_order(texts, screen.plain(data.replace(b"\r", b""))))
+        count = max(count, _count_in_order(texts, screen.plain_text(data.replace(b"\r", b""))))
     return count if any(texts[:count]) else 0
 
 
@@ -347,7 +347,7 @@ class TypingHistory:
             with anyio.move_on_after(max(0.0, self._wakes_at - time.monotonic())):
                 await bell.wait()
 
-    def hear(self, terminal: Terminal, typist: Typist, data: bytes | None, offset: int) -> None:
+    def hear(self, terminal: Terminal, typist: InputSender, data: bytes | None, offset: int) -> None:
         """Process input; `data` is None when the terminal hid it."""
         history = self._histories.setdefault(terminal.id, _TerminalHistory(terminal))
         now = time.monotonic()

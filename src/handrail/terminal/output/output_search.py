@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from handrail.terminal.output._strip_worker import LineMap, read_line_map, worker_command
 from handrail.terminal.output.paging import Window, window
 from handrail.terminal.output.tail import lines_before
-from handrail.terminal.ripgrep import MOST_CHARACTERS, Search, complain, in_thread, unnamed_file
+from handrail.terminal.ripgrep import PATTERN_MAX, Search, pattern_error, run_search, unnamed_file
 from handrail.terminal.safe_regex import check_characters
-from handrail.terminal.thread_pool import PEOPLE, Room
+from handrail.terminal.thread_pool import PEOPLE, ThreadPool
 
 if TYPE_CHECKING:
     from handrail.terminal.output.tail import Tail
@@ -211,7 +211,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """The result of a search, oldest match first."""
 
     matches: tuple[Match, ...]
@@ -219,7 +219,7 @@ class Found:
     """There are further matches, or the time limit passed before all output was searched."""
 
 
-async def search(
+async def search_tail(
     tail: Tail,
     pattern: str,
     *,
@@ -227,17 +227,17 @@ async def search(
     context: int = 0,
     max_results: int = 100,
     case_insensitive: bool = False,
-    room: Room = PEOPLE,
-) -> Found:
+    room: ThreadPool = PEOPLE,
+) -> SearchResult:
     """Find the lines that match a regular expression. Raises BadPattern and NoRipgrep.
 
     `raw` searches the output with its escape sequences; otherwise the plain text, in which an overwritten line has its
     final state and the number of the line in which it begins.
     """
-    check_characters(pattern, MOST_CHARACTERS)
+    check_characters(pattern, PATTERN_MAX)
     query = _Query(pattern, max_results + 1, case_insensitive)
     work = partial(_search_output if raw else _search_text, tail, query, context, max_results)
-    return await in_thread(room, query.search, work)
+    return await run_search(room, query.search, work)
 
 
 class _Query:
@@ -262,11 +262,11 @@ class _Query:
             os.pwrite(stdin_fd, stdin, 0)
             ended = self.search.run(arguments, take, seconds=SECONDS, stdin=stdin_fd, pass_fds=fds)
         if ended.code == 2 and not out:
-            raise complain(ended.complaint, self._pattern)
+            raise pattern_error(ended.complaint, self._pattern)
         return _parse_hits(bytes(out)), ended.code in (0, 1)
 
 
-def _search_output(tail: Tail, query: _Query, context: int, most: int) -> Found:
+def _search_output(tail: Tail, query: _Query, context: int, most: int) -> SearchResult:
     with open_segments(tail) as segments:
         joined = find_seams(segments)
         stdin = b"".join(segments.read(seam.start, seam.end).removesuffix(b"\n") + b"\n" for seam in joined)
@@ -276,16 +276,16 @@ def _search_output(tail: Tail, query: _Query, context: int, most: int) -> Found:
         for offset, number, column in lines[:most]:
             excerpt = window(segments.read, segments.start, segments.end, offset, offset + column, context)
             matches.append(_build_match(excerpt, number + 1, offset))
-    return Found(matches=tuple(matches), more=not is_complete or len(lines) > most)
+    return SearchResult(matches=tuple(matches), more=not is_complete or len(lines) > most)
 
 
-def _search_text(tail: Tail, query: _Query, context: int, most: int) -> Found:
+def _search_text(tail: Tail, query: _Query, context: int, most: int) -> SearchResult:
     with open_segments(tail) as segments, _unnamed_files(len(parts := _split_ranges(segments))) as texts:
         line_maps = _strip_parts(query, segments, parts, texts)
         hits, is_complete = query.lines(texts)
         hits.sort(key=lambda hit: (texts.index(hit.fd), hit.line))
         matches = [_build_text_match(segments, parts, line_maps, texts, hit, context) for hit in hits[:most]]
-    return Found(matches=tuple(matches), more=None in line_maps or not is_complete or len(hits) > most)
+    return SearchResult(matches=tuple(matches), more=None in line_maps or not is_complete or len(hits) > most)
 
 
 def _build_text_match(

@@ -1,7 +1,7 @@
 """Read pages of a tail: from a cursor, the last lines, or the last chunks, as text or raw bytes.
 
-`near_end` and `is_alternate` choose the start for a viewer that cannot load all output. `window` cuts out a line with
-its context. plain_text interprets escape sequences; tail reads the segments.
+`find_line_near_end` and `is_alternate_screen` choose the start for a viewer that cannot load all output. `window` cuts
+out a line with its context. plain_text interprets escape sequences; tail reads the segments.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handrail.terminal.output.plain_text import PlainTextStream
 from handrail.terminal.output.tail import Tail
 
 if TYPE_CHECKING:
-    from handrail.terminal.output.tail import Extent
+    from handrail.terminal.output.tail import KeptRange
 
 
 Mode = Literal["text", "raw"]
@@ -30,7 +30,7 @@ _CUT_CHARACTER = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class OutputPage:
     """One page of a tail."""
 
     data: str | bytes
@@ -57,7 +57,7 @@ class Reading:
     """
 
 
-def read(
+def read_page(
     tail: Tail,
     *,
     after: int | None = None,
@@ -65,13 +65,13 @@ def read(
     lines: int | None = None,
     mode: Mode = "text",
     limit: int = LIMIT,
-    extent: Extent | None = None,
-) -> Reading:
+    extent: KeptRange | None = None,
+) -> OutputPage:
     """Read from the cursor `after`, or the last `chunks`, or the last `lines`; by default from the oldest byte kept.
 
-    `extent` is the tail's extent, if the caller already has it.
+    `extent` is the tail's kept range, if the caller already has it.
     """
-    extent = extent or tail.extent
+    extent = extent or tail.kept_range
     first, end = extent.first, extent.end
     limit = max(1, limit)
     if lines is not None:
@@ -89,7 +89,7 @@ def read(
     if mode == "text":
         data = _cut_unfinished(data, more=start + len(data) < end, may_grow=not tail.closed)
     text = data if mode == "raw" else _take_last_lines(_convert_to_text(before, data), lines)
-    return Reading(
+    return OutputPage(
         data=text,
         start=start,
         next=start + len(data),
@@ -211,7 +211,7 @@ _LONGEST = 64
 _PIECE = 1024 * 1024
 
 
-def near_end(tail: Tail, reach: int) -> int:
+def find_line_near_end(tail: Tail, reach: int) -> int:
     """The start of a line at most `reach` bytes from the end; exactly `reach` bytes, if no line starts there."""
     first, end = tail.first, tail.end
     start = max(first, end - reach)
@@ -229,7 +229,7 @@ def near_end(tail: Tail, reach: int) -> int:
     return start
 
 
-def is_alternate(tail: Tail, at: int) -> bool:
+def is_alternate_screen(tail: Tail, at: int) -> bool:
     """Whether the alternate screen was on at this offset, as far as the kept output shows.
 
     Reads the earlier output, so call it in a thread.

@@ -1,4 +1,4 @@
-"""Convert terminal output to plain text, incrementally (`PlainTextStream`) or in one call (`plain`).
+"""Convert terminal output to plain text, incrementally (`PlainTextStream`) or in one call (`plain_text`).
 
 Removes escape sequences and control characters. Output that only scrolls takes a fast path; where the cursor moves
 back (progress bars, edited command lines), `Sheet` resolves the overwritten cells. Memory is bounded: only the lines
@@ -40,7 +40,7 @@ _CONTROLS = bytes([*range(9), *range(0x0B, 0x20), 0x7F])
 _C1 = re.compile(b"\xc2[\x80-\x9f]")
 
 
-def plain(data: bytes) -> str:
+def plain_text(data: bytes) -> str:
     """The text as the terminal would show it, line by line; invalid UTF-8 is replaced."""
     stream = PlainTextStream()
     return stream.feed(data) + stream.finish()

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from handrail.terminal.output.plain_text import plain
+from handrail.terminal.output.plain_text import plain_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ _OFF = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class RenderedScreen:
     """A rendered screen."""
 
     lines: tuple[str, ...]
@@ -66,10 +66,10 @@ class Engine:
     def feed(self, data: bytes) -> None:
         self._native.feed(data)
 
-    def shown(self) -> Shown:
+    def shown(self) -> RenderedScreen:
         lines = [line.rstrip() for line in str(self._native.text()).split("\n")][: self._rows]
         column, row = self._native.cursor
-        return Shown(
+        return RenderedScreen(
             lines=(*lines, *[""] * (self._rows - len(lines))),
             cursor=(int(column), int(row)),
             alternate=int(self._native.get("active_screen", "GhosttyTerminalScreen")) == _ALTERNATE,
@@ -99,7 +99,7 @@ class Engine:
             raise RuntimeError(f"The terminal emulator rejected {option}: {result}.")
 
 
-__all__ = ["Shown", "plain", "render"]
+__all__ = ["RenderedScreen", "plain_text", "render_screen"]
 
 CELLS_MAX = 500
 """Upper bound for columns and for rows: an emulator's memory grows with both."""
@@ -167,7 +167,7 @@ class _EngineCache:
 _cache = _EngineCache()
 
 
-def render(tail: Tail, cols: int, rows: int) -> Shown:
+def render_screen(tail: Tail, cols: int, rows: int) -> RenderedScreen:
     """Render the current screen. Never raises. May take seconds: call it in a thread."""
     cols, rows = min(max(1, cols), CELLS_MAX), min(max(1, rows), CELLS_MAX)
     for again in (True, False):
@@ -180,10 +180,10 @@ def render(tail: Tail, cols: int, rows: int) -> Shown:
     return _render_text(tail, cols, rows)
 
 
-def _render(tail: Tail, cols: int, rows: int, may_go_on: bool) -> Shown:
+def _render(tail: Tail, cols: int, rows: int, may_go_on: bool) -> RenderedScreen:
     files = tail.files
     if not files:
-        return Shown(
+        return RenderedScreen(
             lines=("",) * rows,
             cursor=(0, 0),
             alternate=False,
@@ -232,13 +232,13 @@ def _limit_time(pieces: Iterable[bytes]) -> Iterator[bytes]:
                 raise _Costly
 
 
-def _render_text(tail: Tail, cols: int, rows: int) -> Shown:
+def _render_text(tail: Tail, cols: int, rows: int) -> RenderedScreen:
     """The fallback without an emulator: the last lines as plain text, wrapped."""
     end = tail.end
-    text = plain(b"".join(read_chunks(tail, max(tail.first, end - _FALLBACK), end)))
+    text = plain_text(b"".join(read_chunks(tail, max(tail.first, end - _FALLBACK), end)))
     wrapped = [line[at : at + cols] for line in text.split("\n") for at in range(0, max(1, len(line)), cols)]
     lines = [line.rstrip() for line in wrapped[-rows:]]
-    return Shown(
+    return RenderedScreen(
         lines=(*lines, *[""] * (rows - len(lines))),
         cursor=(min(cols - 1, len(lines[-1])), len(lines) - 1),
         alternate=False,

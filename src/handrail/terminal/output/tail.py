@@ -25,7 +25,7 @@ _LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class KeptRange:
     """A snapshot of the range that is kept: one directory listing for all three values."""
 
     first: int
@@ -45,19 +45,19 @@ class Tail:
         self.closed = closed
 
     @property
-    def extent(self) -> Extent:
+    def kept_range(self) -> KeptRange:
         """A snapshot of the kept range."""
         for _ in range(_TRIES):
             segments = self._segments()
             try:
-                return Extent(next(iter(segments), 0), self._end(segments), self._lines_before(segments))
+                return KeptRange(next(iter(segments), 0), self._end(segments), self._lines_before(segments))
             except FileNotFoundError:
                 continue  # dropped since the listing
-        return Extent(self.first, self.first, self.lines_dropped)
+        return KeptRange(self.first, self.first, self.lines_dropped)
 
     @property
     def first(self) -> int:
-        """As in `Extent`, like `end` and `lines_dropped`."""
+        """As in `KeptRange`, like `end` and `lines_dropped`."""
         return next(iter(self._segments()), 0)
 
     @property

@@ -1,6 +1,6 @@
 """Input detection: whether a terminal's foreground program waits for input, how certain that is, and its prompt.
 
-`sureness`, `rests_behind_text` and `prompt` are pure. `Knowing` polls all running terminals and records the result.
+`sureness`, `rests_behind_text` and `prompt` are pure. `InputDetector` polls all running terminals and records the result.
 
 In canonical mode a read on the terminal is certain. In raw mode a line editor, a pager and a server that listens for
 keys look alike, so a quiet program whose cursor stands behind text is only likely to wait. A shell at its own prompt
@@ -24,15 +24,15 @@ import anyio
 
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output import screen
-from handrail.terminal.terminal import Asks
+from handrail.terminal.terminal import InputRequest
 from handrail.terminal.thread_pool import PEOPLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handrail.keeper.protocol import Seen
-    from handrail.store.values import Sure, TerminalKind
-    from handrail.terminal.output.screen import Shown
+    from handrail.store.values import Certainty, TerminalKind
+    from handrail.terminal.output.screen import RenderedScreen
     from handrail.terminal.output.tail import Tail
     from handrail.terminal.shell_marks import Marks
     from handrail.terminal.terminal import Terminal
@@ -52,7 +52,9 @@ _ENDS = (":", "?", ">", "]", ")")
 """Last characters of a prompt whose answer goes on the next line."""
 
 
-def sureness(seen: Seen, of: TerminalKind, at_prompt: bool | None, argv: Sequence[str] = ()) -> Sure | None:
+def sureness(
+    seen: Seen, of: TerminalKind, at_prompt: bool | None, argv: Sequence[str] = ()
+) -> Certainty | None:
     """How certain it is that the foreground program waits for input; None when it does not.
 
     `at_prompt` comes from the leader's marks and is None without marks; `argv` is the leader's command line. In raw
@@ -67,13 +69,13 @@ def sureness(seen: Seen, of: TerminalKind, at_prompt: bool | None, argv: Sequenc
     return None
 
 
-def rests_behind_text(shown: Shown) -> bool:
+def rests_behind_text(shown: RenderedScreen) -> bool:
     """Whether the cursor is behind text, at the end of its line."""
     line, col = _cursor_line(shown)
     return bool(line[:col].strip()) and not line[col:].strip()
 
 
-def prompt(shown: Shown) -> str:
+def prompt(shown: RenderedScreen) -> str:
     """The text before the cursor; if that is empty, the line above, if it ends like a question."""
     line, col = _cursor_line(shown)
     before = line[:col].strip()
@@ -83,7 +85,7 @@ def prompt(shown: Shown) -> str:
     return before[-PROMPT_MAX:]
 
 
-def _cursor_line(shown: Shown) -> tuple[str, int]:
+def _cursor_line(shown: RenderedScreen) -> tuple[str, int]:
     col, row = shown.cursor
     return (shown.lines[row] if row < len(shown.lines) else ""), col
 
@@ -159,7 +161,7 @@ class _Watched:
     looked_at: float = -math.inf
     asked_at: int = 0
     """The output offset when the question was detected."""
-    shown: tuple[tuple[int, tuple[int, int]], screen.Shown] | None = None
+    shown: tuple[tuple[int, tuple[int, int]], screen.RenderedScreen] | None = None
     """Cache of the last rendered screen, with the output end and size it was rendered for."""
 
 
@@ -173,7 +175,7 @@ class _Before:
     """Seconds."""
 
 
-class Knowing:
+class InputDetector:
     """Polls all running terminals, in one task."""
 
     def __init__(self, terminals: Terminals, marks: MarksOf | None = None) -> None:
@@ -254,7 +256,7 @@ class Knowing:
         elif sure == "certain" or before.quiet >= RESTS:
             await self._ask(watched, sure, seen, before)
 
-    async def _ask(self, watched: _Watched, sure: Sure, seen: Seen, before: _Before) -> None:
+    async def _ask(self, watched: _Watched, sure: Certainty, seen: Seen, before: _Before) -> None:
         terminal = watched.terminal
         shown = await _render(watched, before.end)
         is_same = (watched.stirred_at, terminal.tail.end) == (before.stirred_at, before.end)
@@ -264,7 +266,7 @@ class Knowing:
             terminal.ask(None)
         elif not self._is_same_question(watched, seen.secret):
             watched.asked_at = before.end
-            terminal.ask(Asks(prompt=prompt(shown), sure=sure, secret=seen.secret, since=time.time()))
+            terminal.ask(InputRequest(prompt=prompt(shown), sure=sure, secret=seen.secret, since=time.time()))
 
     def _is_same_question(self, watched: _Watched, secret: bool) -> bool:
         """Whether the recorded question is still on its line, perhaps with a partial answer behind it."""
@@ -275,10 +277,10 @@ class Knowing:
         return b"\n" not in since and following >= watched.terminal.tail.end
 
 
-async def _render(watched: _Watched, end: int) -> screen.Shown:
+async def _render(watched: _Watched, end: int) -> screen.RenderedScreen:
     terminal = watched.terminal
     key = (end, terminal.size)
     if watched.shown is None or watched.shown[0] != key:
-        shown = await PEOPLE.run(screen.render, terminal.tail, *terminal.size)
+        shown = await PEOPLE.run(screen.render_screen, terminal.tail, *terminal.size)
         watched.shown = (key, shown)
     return watched.shown[1]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from handrail.terminal.output.plain_text import PlainTextStream
-from handrail.terminal.safe_regex import THREADS, BadPattern, Regex, compile_pattern
+from handrail.terminal.safe_regex import REGEX_THREADS, BadPattern, Regex, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -54,7 +54,7 @@ class Matcher:
     async def see(self, data: bytes) -> Hit | None:
         """Add output and return the first match, if any. Raises BadPattern when the search takes too long."""
         with anyio.move_on_after(SECONDS):
-            return await THREADS.run(self._add_and_search, data, abandon=True)
+            return await REGEX_THREADS.run(self._add_and_search, data, abandon=True)
         raise BadPattern(f"Matching took longer than {SECONDS:g} s and was stopped. Use a simpler pattern.")
 
     def _add_and_search(self, data: bytes) -> Hit | None:
@@ -74,7 +74,7 @@ class Matcher:
 
 
 @contextmanager
-def matching(pattern: str) -> Generator[Matcher]:
+def open_matcher(pattern: str) -> Generator[Matcher]:
     """Context manager for a matcher. Raises BadPattern for a bad pattern or too many concurrent matchers."""
     if len(_active) >= MATCHERS_MAX:
         raise BadPattern(

@@ -11,7 +11,7 @@ from pathlib import Path
 _STATE_LISTEN = "0A"
 
 
-def can_tell() -> bool:
+def can_list_ports() -> bool:
     """Whether this system has /proc/net/tcp."""
     return Path("/proc/net/tcp").exists()
 

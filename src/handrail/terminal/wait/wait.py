@@ -1,6 +1,6 @@
 """Wait for a condition on a terminal: exit, pattern, idle, shell prompt, listening port or written file.
 
-Every wait also ends when the terminal exits, when it waits for input, and at its timeout. `stirring` gives a wake-up
+Every wait also ends when the terminal exits, when it waits for input, and at its timeout. `watch_changes` gives a wake-up
 signal for output and state changes. Slow checks run in threads. Does not know who waits or what they may see.
 """
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from handrail.store.values import Json
     from handrail.terminal.output.tail import Tail
     from handrail.terminal.shell_marks import Marks
-    from handrail.terminal.terminal import Asks, Terminal
+    from handrail.terminal.terminal import InputRequest, Terminal
     from handrail.terminal.wait.pattern_match import Matcher
 
     Reading = Callable[[], Awaitable[Marks | None]]
 
 
 Until = Literal["exit", "pattern", "idle", "prompt", "port", "file"]
-Why = Literal["exit", "pattern", "idle", "prompt", "port", "file", "waiting_for_input", "timeout"]
+WaitReason = Literal["exit", "pattern", "idle", "prompt", "port", "file", "waiting_for_input", "timeout"]
 LIKELY_SECONDS = 2.0
 """Seconds for which a likely question must last before it counts: a starting program briefly looks like a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Woke:
+class WaitResult:
     """Why a wait ended."""
 
-    why: Why
+    why: WaitReason
     detail: Json
     """Details by reason: the match, the listening process, the exit code."""
 
@@ -64,7 +64,7 @@ class Condition(ABC):
         return None
 
 
-class Exits(Condition):
+class ProcessExits(Condition):
     """The terminal's exit. Every wait ends with it, so there is no further check."""
 
     until = "exit"
@@ -74,29 +74,31 @@ class Exits(Condition):
 
 
 async def wait(
-    terminal: Terminal, condition: Condition, timeout: float, asks: Callable[[], Asks | None]
-) -> Woke:
+    terminal: Terminal, condition: Condition, timeout: float, asks: Callable[[], InputRequest | None]
+) -> WaitResult:
     """Return when the condition is true, the terminal exits, `asks` returns a question, or the timeout passes."""
     if (woke := await _now(terminal, condition, asks)) is not None:  # also with a timeout of zero
         return woke
     with anyio.move_on_after(timeout):
-        async with stirring(terminal) as stir:
+        async with watch_changes(terminal) as stir:
             while (woke := await _now(terminal, condition, asks)) is None:
                 await stir.next(_next_check(condition.due(), terminal.asks))
             return woke
-    return Woke(why="timeout", detail={})
+    return WaitResult(why="timeout", detail={})
 
 
-async def _now(terminal: Terminal, condition: Condition, asks: Callable[[], Asks | None]) -> Woke | None:
+async def _now(
+    terminal: Terminal, condition: Condition, asks: Callable[[], InputRequest | None]
+) -> WaitResult | None:
     exited = terminal.exit  # read before the condition is checked, so that the check sees the last output
     if (detail := await condition.met()) is not None:
-        return Woke(why=condition.until, detail=detail)
+        return WaitResult(why=condition.until, detail=detail)
     if exited is not None:
-        return Woke(why="exit", detail={"exit_code": exited.code, "signal": exited.signal})
-    return Woke(why="waiting_for_input", detail={}) if asks() is not None else None
+        return WaitResult(why="exit", detail={"exit_code": exited.code, "signal": exited.signal})
+    return WaitResult(why="waiting_for_input", detail={}) if asks() is not None else None
 
 
-def _next_check(due: float | None, asks: Asks | None) -> float | None:
+def _next_check(due: float | None, asks: InputRequest | None) -> float | None:
     """The time of the next check; a likely question is checked again after `LIKELY_SECONDS`."""
     if asks is None or asks.sure == "certain":
         return due
@@ -112,7 +114,7 @@ ECHO_SECONDS = 1.0
 _PIECE = 64 * 1024
 
 
-class Matches(Condition):
+class PatternMatches(Condition):
     """The pattern matches the text printed since `start`."""
 
     until = "pattern"
@@ -161,7 +163,7 @@ class Idle(Condition):
     def __init__(self, terminal: Terminal, seconds: float) -> None:
         self._terminal = terminal
         self._seconds = seconds
-        self._since = anyio.current_time() - quiet(terminal)
+        self._since = anyio.current_time() - quiet_seconds(terminal)
         self._state = self._read_state()
 
     async def met(self) -> Json | None:
@@ -192,7 +194,7 @@ class AtPrompt(Condition):
         marks = await self._marks()
         self._is_marked = marks is not None and marks.at_prompt is not None
         if marks is None or marks.at_prompt is None:
-            return {"exit_code": None} if await rests(self._terminal) else None
+            return {"exit_code": None} if await is_at_rest(self._terminal) else None
         if not marks.at_prompt or marks.prompt_at < self._start:
             return None
         last = marks.commands[-1] if marks.commands else None
@@ -202,7 +204,7 @@ class AtPrompt(Condition):
         return None if self._is_marked else POLL_SECONDS
 
 
-class Listens(Condition):
+class PortListens(Condition):
     """A process listens on a port."""
 
     until = "port"
@@ -225,7 +227,7 @@ class Listens(Condition):
         return {"port": self._port, "pid": holder(inodes, self._leader)}
 
 
-class Written(Condition):
+class FileWritten(Condition):
     """A file was created or changed."""
 
     until = "file"
@@ -252,9 +254,9 @@ class Written(Condition):
         return None if stat is None else (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
-async def rests(terminal: Terminal) -> bool:
+async def is_at_rest(terminal: Terminal) -> bool:
     """Whether the leader is in the foreground, reads, and has been quiet: it waits for the next line."""
-    if quiet(terminal) < SETTLED_SECONDS:
+    if quiet_seconds(terminal) < SETTLED_SECONDS:
         return False
     try:
         seen = await terminal.look()
@@ -263,7 +265,7 @@ async def rests(terminal: Terminal) -> bool:
     return not seen.busy and seen.reading in ("tty", "poll", "hidden")
 
 
-def quiet(terminal: Terminal) -> float:
+def quiet_seconds(terminal: Terminal) -> float:
     """Seconds since the last output or input."""
     last = max(terminal.last_output_at or 0.0, terminal.last_input_at or 0.0, terminal.created_at)
     return max(0.0, time.time() - last)
@@ -273,7 +275,7 @@ GATHER_SECONDS = 0.02
 """Interval between wake-ups for output: a flood of output causes at most fifty checks a second."""
 
 
-class Stir:
+class ChangeSignal:
     """A wake-up signal that stays set until `next` consumes it."""
 
     def __init__(self) -> None:
@@ -291,9 +293,9 @@ class Stir:
 
 
 @asynccontextmanager
-async def stirring(terminal: Terminal) -> AsyncGenerator[Stir]:
+async def watch_changes(terminal: Terminal) -> AsyncGenerator[ChangeSignal]:
     """A wake-up signal for one terminal: output, exit, questions, control, foreground program."""
-    stir, problem = Stir(), None
+    stir, problem = ChangeSignal(), None
     async with anyio.create_task_group() as group:
         await group.start(_forward_changes, terminal, stir)
         await group.start(_forward_output, terminal, stir)
@@ -307,7 +309,7 @@ async def stirring(terminal: Terminal) -> AsyncGenerator[Stir]:
 
 
 async def _forward_changes(
-    terminal: Terminal, stir: Stir, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    terminal: Terminal, stir: ChangeSignal, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
     task_status.started()
     while True:
@@ -316,7 +318,7 @@ async def _forward_changes(
 
 
 async def _forward_output(
-    terminal: Terminal, stir: Stir, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    terminal: Terminal, stir: ChangeSignal, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
     end = terminal.tail.end
     task_status.started()

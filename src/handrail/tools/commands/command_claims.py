@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from pydantic import JsonValue
 
 from handrail.gate.risk import READERS
-from handrail.gate.shell.shell_parser import MOST_PARTS, Line, Opaque, Part, parse
+from handrail.gate.shell.shell_parser import PARTS_MAX, Line, Opaque, Part, parse
 from handrail.gate.tool import Refusal
 from handrail.store.values import Claim, Json
 from handrail.tools.workspace import Place, Workspace
@@ -219,7 +219,7 @@ def read_line(command: str) -> Line:
     line = parse(command)
     if line.cut:
         raise Refusal(
-            f"The line holds more than {MOST_PARTS} commands, or too many within each other, which nobody could judge. "
+            f"The line holds more than {PARTS_MAX} commands, or too many within each other, which nobody could judge. "
             "Nothing was run: put them into a script, or send fewer at a time."
         )
     return line

@@ -12,9 +12,9 @@ import anyio
 
 from handrail.gate.tool import Refusal
 from handrail.store.values import Json, Result
-from handrail.terminal.output.plain_text import plain
+from handrail.terminal.output.plain_text import plain_text
 from handrail.terminal.output.tail import Tail
-from handrail.terminal.safe_regex import THREADS, BadPattern, Regex, compile_pattern
+from handrail.terminal.safe_regex import REGEX_THREADS, BadPattern, Regex, compile_pattern
 
 HEAD_LINES = 100
 TAIL_LINES = 200
@@ -53,11 +53,11 @@ def read_output(
     first = min(max(begin, tail.first), end)
     size, dropped = max(0, end - begin), first - min(begin, first)
     if end - first <= READ_HEAD + READ_TAIL:
-        text = plain(tail.read_range(first, end))
+        text = plain_text(tail.read_range(first, end))
         cut = _cut(text, head_lines, tail_lines)
         return Output(text=cut, bytes=size, left_out=dropped + (0 if cut == text else _missing(text, cut)))
-    head = _first_lines(plain(tail.read_range(first, first + READ_HEAD)), head_lines)
-    last = _last_lines(plain(tail.read_range(end - READ_TAIL, end)), tail_lines)
+    head = _first_lines(plain_text(tail.read_range(first, first + READ_HEAD)), head_lines)
+    last = _last_lines(plain_text(tail.read_range(end - READ_TAIL, end)), tail_lines)
     shown = len(head.encode()) + len(last.encode())
     left = max(0, size - shown)
     return Output(text=f"{head}\n[… {left:,} bytes left out …]\n{last}", bytes=size, left_out=left)
@@ -126,7 +126,7 @@ async def grep(pattern: str, tail: Tail, begin: int = 0, end: int | None = None)
     blocks = _blocks(tail, max(begin, tail.first), tail.end if end is None else end)
     until = time.monotonic() + SECONDS
     with anyio.move_on_after(SECONDS):
-        found = await THREADS.run(_matching, regex, blocks, until, abandon=True)
+        found = await REGEX_THREADS.run(_matching, regex, blocks, until, abandon=True)
         if found is not None:
             return found
     return f"[matching took longer than {SECONDS:g} s and was given up]"
@@ -150,10 +150,10 @@ def _texts(lines: list[bytes]) -> list[str]:
     """Lines as plain text. Independent lines are converted in one call, which is much faster."""
     block = b"\n".join(lines) + b"\n"
     if not _BEYOND_LINE.search(block):
-        texts = plain(block).split("\n")[:-1]
+        texts = plain_text(block).split("\n")[:-1]
         if len(texts) == len(lines):
             return texts
-    return [plain(line.rstrip(b"\r\n")) for line in lines]
+    return [plain_text(line.rstrip(b"\r\n")) for line in lines]
 
 
 def _blocks(tail: Tail, after: int, end: int) -> Iterator[list[bytes]]:

@@ -16,7 +16,7 @@ from handrail.gate.shell.shell_parser import Line
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool
 from handrail.store.values import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.terminal import Exit, Note, Report, Terminal
+from handrail.terminal.terminal import Exit, Report, Terminal, TerminalNote
 from handrail.terminal.wait.wait import LIKELY_SECONDS
 from handrail.tools.commands.command_claims import command_claims, programs, read_line
 from handrail.tools.commands.command_input import (
@@ -29,9 +29,9 @@ from handrail.tools.commands.command_input import (
 )
 from handrail.tools.commands.command_output import Output, read_output
 from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan
-from handrail.tools.results import answer, brief, facts_of
+from handrail.tools.results import answer, facts_of, printable_line
 from handrail.tools.terminals.input_requests import question_of
-from handrail.tools.tool_context import PLAIN, Reach, hash_environment
+from handrail.tools.tool_context import PLAIN, ToolContext, hash_environment
 
 SWEEP_SECONDS = 0.05
 """Wait for leftover processes to be stopped; if that takes longer, the result does not wait for it."""
@@ -72,14 +72,14 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
     output = ExecuteCommandOutput
     destructive = True
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
-        self._terminals = reach.terminals
-        self._means = reach.means
-        self._typed = TypedCommands(reach)
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._terminals = context.terminals
+        self._settings = context.settings
+        self._typed = TypedCommands(context)
 
     def display(self, input: ExecuteCommandInput) -> str:
-        return brief(input.command)
+        return printable_line(input.command)
 
     def patience(self, input: ExecuteCommandInput) -> float | None:
         return input.wait_seconds
@@ -88,10 +88,10 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         check(input)
         if input.terminal_id is not None:
             return await self._typed.plan(input, caller)
-        place = self._reach.workspace(caller).place(input.cwd or caller.workspace or "/")
+        place = self._context.workspace(caller).place(input.cwd or caller.workspace or "/")
         os.close(place.open_folder())
-        shell = _shell(self._means.environment)
-        env = {**self._means.environment, **PLAIN, **input.env}
+        shell = _shell(self._settings.environment)
+        env = {**self._settings.environment, **PLAIN, **input.env}
         line, search = await _read(input.command), env.get("PATH", os.defpath)
         preview = CommandPreview(
             command=input.command, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
@@ -103,7 +103,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             "environment": hash_environment(env),
         }
         return CommandPlan(
-            claims=command_claims(line, place, self._reach.workspace(caller), search, input.env),
+            claims=command_claims(line, place, self._context.workspace(caller), search, input.env),
             preview=preview,
             bound=bound,
             argv=(shell, "-c", "--", input.command),  # the command may start with a dash
@@ -162,11 +162,11 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
                 plan.cwd,
                 plan.env,
                 (COLUMNS, ROWS),
-                self._means.max_bytes,
-                cap_lines=self._means.max_lines,
-                grace=self._means.grace,
+                self._settings.max_bytes,
+                cap_lines=self._settings.max_lines,
+                grace=self._settings.grace,
                 id=call.terminal,
-                note=Note(of="command", name=call.title, owner=owner, call=call.id),
+                note=TerminalNote(of="command", name=call.title, owner=owner, call=call.id),
                 cwd_id=plan.cwd_id,
             )
         except KeeperError as problem:
@@ -204,15 +204,15 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
     async def _exit(self, terminal: Terminal, call: CallReport) -> Exit:
         """Wait for the exit; hand the call back when the command asks for input."""
         while terminal.exit is None:
-            self._reach.askings.heed(terminal, call)
+            self._context.askings.heed(terminal, call)
             with anyio.move_on_after(LIKELY_SECONDS if terminal.asks is not None else None):
                 await terminal.changed()
         return terminal.exit
 
     async def _stop(self, terminal: Terminal, call: CallReport) -> None:
-        with anyio.move_on_after(self._means.grace + STOP_BOUND, shield=True):
+        with anyio.move_on_after(self._settings.grace + STOP_BOUND, shield=True):
             try:
-                call.add_receipt(_receipt(terminal, await terminal.stop(self._means.grace)))
+                call.add_receipt(_receipt(terminal, await terminal.stop(self._settings.grace)))
             except KeeperError:
                 return  # the daemon is shutting down; the terminal stays with the keeper
             self._terminals.release(terminal.id)

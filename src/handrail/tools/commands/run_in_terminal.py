@@ -14,11 +14,11 @@ import anyio.to_thread
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage
 from handrail.store.values import Caller, Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.output.screen import render
+from handrail.terminal.output.screen import render_screen
 from handrail.terminal.shell_marks import Marks, MarksReader
-from handrail.terminal.terminal import Seen, Terminal, Typist
+from handrail.terminal.terminal import InputSender, Seen, Terminal
 from handrail.terminal.thread_pool import AGENTS
-from handrail.terminal.wait.wait import quiet, rests, stirring
+from handrail.terminal.wait.wait import is_at_rest, quiet_seconds, watch_changes
 from handrail.tools.commands.command_claims import typed_line_claims
 from handrail.tools.commands.command_input import COMPLETED, NO_OUTPUT, ExecuteCommandInput, matching_lines
 from handrail.tools.commands.command_output import Output, read_output
@@ -32,15 +32,15 @@ from handrail.tools.terminals.send_to_terminal import (
     typing_claim,
     typing_preview,
 )
-from handrail.tools.terminals.terminal_lookup import Known, of_terminal
-from handrail.tools.tool_context import Reach
+from handrail.tools.terminals.terminal_lookup import FoundTerminal, of_terminal
+from handrail.tools.tool_context import ToolContext
 
 UNFINISHED_SECONDS = 1.5
 """Seconds without output after which an idle shell that ran nothing is taken to wait for more input."""
 LOOK_SECONDS = 0.2
 """Poll interval for states without a notification."""
 INTERRUPT = b"\x03"
-HANDRAIL = Typist(person=False, name="handrail")
+HANDRAIL = InputSender(person=False, name="handrail")
 """The typist recorded for an interrupt when a call is cancelled."""
 
 
@@ -48,10 +48,10 @@ HANDRAIL = Typist(person=False, name="handrail")
 class ShellLine:
     """One line that runs in a shell."""
 
-    known: Known
+    known: FoundTerminal
     terminal: Terminal
     call: CallReport
-    reach: Reach
+    context: ToolContext
     begin: int
     """Offset of its output; until the shell marks the start, the offset when it was typed."""
     end: int | None = None
@@ -69,10 +69,10 @@ class ShellLine:
         """
         began = anyio.current_time()
         try:
-            async with stirring(self.terminal) as stir:
+            async with watch_changes(self.terminal) as stir:
                 while not await self._is_done():
                     await self._check_unfinished()
-                    self.reach.askings.heed(self.terminal, self.call)
+                    self.context.askings.heed(self.terminal, self.call)
                     is_told = self.ran and self.terminal.asks is None
                     await stir.next(None if is_told else LOOK_SECONDS)
         finally:
@@ -87,7 +87,7 @@ class ShellLine:
 
     async def interrupt(self) -> bool:
         """Press Ctrl-C, add it to the receipt, and return whether the line stopped."""
-        grace, stopped = self.reach.means.grace, False
+        grace, stopped = self.context.settings.grace, False
         with anyio.CancelScope(shield=True), anyio.move_on_after(grace + 1.0), suppress(KeeperError):
             if self._may_interrupt():
                 await self._press()
@@ -103,7 +103,7 @@ class ShellLine:
 
     async def _stops(self, grace: float) -> bool:
         with anyio.move_on_after(grace):
-            async with stirring(self.terminal) as stir:
+            async with watch_changes(self.terminal) as stir:
                 while not await self._is_done():
                     await stir.next(LOOK_SECONDS)
                 return True
@@ -111,9 +111,9 @@ class ShellLine:
 
     async def _is_done(self) -> bool:
         left = self.terminal.exit
-        marks = await self.reach.marks(self.known)
+        marks = await self.context.marks(self.known)
         if marks is None or marks.at_prompt is None:
-            done = await rests(self.terminal)
+            done = await is_at_rest(self.terminal)
         else:
             done = self._note(marks)
         if left is not None:  # the line ended the shell
@@ -133,9 +133,9 @@ class ShellLine:
 
     async def _check_unfinished(self) -> None:
         """If the shell waits for the rest of the line, press Ctrl-C and raise Refusal."""
-        if self.ran or not self.known.nonce or quiet(self.terminal) < UNFINISHED_SECONDS:
+        if self.ran or not self.known.nonce or quiet_seconds(self.terminal) < UNFINISHED_SECONDS:
             return
-        if not await rests(self.terminal):
+        if not await is_at_rest(self.terminal):
             return
         await self._press()
         raise Refusal(
@@ -177,11 +177,11 @@ async def encode_keys(command: str, terminal: Terminal) -> bytes:
 async def _takes_paste(terminal: Terminal) -> bool:
     """Whether bracketed paste is on. A shell turns it on after its prompt mark: wait until it waits for keys."""
     with anyio.move_on_after(PROMPT_SECONDS):
-        async with stirring(terminal) as stir:
+        async with watch_changes(terminal) as stir:
             while True:
-                waits = not terminal.note.nonce or terminal.exit is not None or await rests(terminal)
+                waits = not terminal.note.nonce or terminal.exit is not None or await is_at_rest(terminal)
                 # Rendered after the check, so that it shows all that the shell printed before it waited.
-                shown = await AGENTS.run(render, terminal.tail, *terminal.size)
+                shown = await AGENTS.run(render_screen, terminal.tail, *terminal.size)
                 if waits or shown.bracketed_paste:
                     return shown.bracketed_paste
                 await stir.next(LOOK_SECONDS)
@@ -197,10 +197,10 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 class TypedPlan(Plan):
     """The bytes to type, and the shell they are for."""
 
-    known: Known
+    known: FoundTerminal
     terminal: Terminal
     data: bytes
-    typist: Typist
+    typist: InputSender
     seen: Seen | None
     """The terminal's state when the call was planned."""
     input: ExecuteCommandInput
@@ -209,8 +209,8 @@ class TypedPlan(Plan):
 class TypedCommands:
     """Runs lines in open shells."""
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
         self._lines: dict[str, ShellLine] = {}
         """Running lines, by call id."""
 
@@ -221,7 +221,7 @@ class TypedCommands:
             )
         if _CONTROLS.search(input.command):
             raise Refusal("The command holds a control character, which a shell takes for a key. Remove it.")
-        known = await self._reach.find(input.terminal_id or "")
+        known = await self._context.find(input.terminal_id or "")
         terminal = check_can_type(known, caller)
         await self._check_idle(known, terminal)
         data = await encode_keys(input.command, terminal)
@@ -232,7 +232,7 @@ class TypedCommands:
             known=known,
             terminal=terminal,
             data=data,
-            typist=Typist(person=False, name=caller.client),
+            typist=InputSender(person=False, name=caller.client),
             seen=terminal.seen,
             input=input,
         )
@@ -243,7 +243,7 @@ class TypedCommands:
             known=plan.known,
             terminal=plan.terminal,
             call=call,
-            reach=self._reach,
+            context=self._context,
             begin=plan.terminal.tail.end,
         )
         try:
@@ -278,16 +278,16 @@ class TypedCommands:
                     "typed. Wait for it with wait_for_call, or run this without terminal_id."
                 )
 
-    async def _check_idle(self, known: Known, terminal: Terminal) -> None:
+    async def _check_idle(self, known: FoundTerminal, terminal: Terminal) -> None:
         """Raises Refusal while a program runs there."""
         with anyio.move_on_after(PROMPT_SECONDS):
-            async with stirring(terminal) as stir:
+            async with watch_changes(terminal) as stir:
                 while terminal.exit is None:
-                    marks = await self._reach.marks(known)
+                    marks = await self._context.marks(known)
                     if marks is None or not await _is_prompt_due(marks, terminal):
                         break
                     await stir.next(LOOK_SECONDS)
-        marks = await self._reach.marks(known)
+        marks = await self._context.marks(known)
         seen = terminal.seen
         runs = marks.running if marks is not None else None
         if runs is None and not (seen is not None and seen.busy):
@@ -329,7 +329,7 @@ async def _is_prompt_due(marks: Marks, terminal: Terminal) -> bool:
             if (await terminal.look()).busy:
                 return True
     typed_at = terminal.last_input
-    return typed_at is not None and typed_at > marks.prompt_at and not await rests(terminal)
+    return typed_at is not None and typed_at > marks.prompt_at and not await is_at_rest(terminal)
 
 
 async def _out_of_time(params: ExecuteCommandInput, line: ShellLine) -> Refusal:

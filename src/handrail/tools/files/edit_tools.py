@@ -14,7 +14,7 @@ from handrail.gate.tool import Refusal
 from handrail.tools.files.encoding import BOM, is_crlf, split, to_crlf, to_lf
 from handrail.tools.files.file_change import Change, ChangeInput, ChangeTool
 from handrail.tools.files.patch import Hunk, Patch, Row, parse
-from handrail.tools.results import some
+from handrail.tools.results import count_text
 
 _REVIEW = (
     "A person may be shown the diff first, and may refuse it or change it; the result says what was written."
@@ -94,7 +94,7 @@ class EditFile(ChangeTool[EditFileInput]):
         after, count = replace_match(
             before, input.old_string, input.new_string, path, every=input.replace_all
         )
-        return Change(after=after, did=f"Replaced {some(count, 'occurrence')} in")
+        return Change(after=after, did=f"Replaced {count_text(count, 'occurrence')} in")
 
 
 class ApplyDiff(ChangeTool[ApplyDiffInput]):
@@ -143,7 +143,7 @@ def _deletion(rest: str, path: str) -> Change:
 def _did(patch: Patch) -> str:
     if patch.head.creates:
         return "Created"
-    return f"Applied {some(len(patch.hunks), 'hunk')} to" if patch.hunks else "Changed the mode of"
+    return f"Applied {count_text(len(patch.hunks), 'hunk')} to" if patch.hunks else "Changed the mode of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,5 +332,5 @@ def _lines(lines: list[str], at: int, count: int, intro: str) -> str:
     part = lines[at : at + min(count, _SHOWN)]
     rows = [f"{at + number:>6}→{line.rstrip()}" for number, line in enumerate(part, 1)]
     left_out = min(count, len(lines) - at) - len(part)
-    more = [f"       … {some(left_out, 'more line')}"] if left_out > 0 else []
+    more = [f"       … {count_text(left_out, 'more line')}"] if left_out > 0 else []
     return "\n".join([f"{intro}:", *rows, *more])

@@ -22,7 +22,7 @@ from handrail.tools.files.diff import Diff, unified
 from handrail.tools.files.encoding import decode, encode
 from handrail.tools.files.review import Editor, Review, review
 from handrail.tools.files.target import SIZE_MAX, Target, build_notes, changed_since, look
-from handrail.tools.results import Input, answer, brief, some
+from handrail.tools.results import Input, answer, count_text, printable_line
 from handrail.tools.workspace import Place, Workspace
 
 
@@ -248,7 +248,7 @@ def shorten_text(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     cut = text.rfind("\n", 0, most) + 1
-    return f"{text[:cut]}… {some(text.count(chr(10), cut), 'more line')}; read the file for the rest."
+    return f"{text[:cut]}… {count_text(text.count(chr(10), cut), 'more line')}; read the file for the rest."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +285,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
         """Compute new content; `before` is None when the file does not exist. Raises Refusal."""
 
     def display(self, input: InputT) -> str:
-        return f"{self.verb} {brief(input.path)}"
+        return f"{self.verb} {printable_line(input.path)}"
 
     async def plan(self, input: InputT, caller: Caller) -> ChangePlan:
         place = Workspace.of(caller, self._own).place(input.path)

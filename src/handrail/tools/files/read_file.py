@@ -15,7 +15,7 @@ from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, Json, PathPreview, Result
 from handrail.tools.files.encoding import split_raw
 from handrail.tools.files.line_window import CHUNK, LINE_MAX, BinaryError, Window, is_binary, read_window
-from handrail.tools.results import Format, Input, answer, brief, some
+from handrail.tools.results import Format, Input, answer, count_text, printable_line
 from handrail.tools.workspace import Place, Workspace, describe_missing
 
 LIMIT = 2000
@@ -69,7 +69,7 @@ class ReadFile(Tool[ReadFileInput, ReadPlan]):
         self._own = tuple(own)
 
     def display(self, input: ReadFileInput) -> str:
-        return f"Read {brief(input.path)}"
+        return f"Read {printable_line(input.path)}"
 
     async def plan(self, input: ReadFileInput, caller: Caller) -> ReadPlan:
         place = Workspace.of(caller, self._own).place(input.path)
@@ -140,7 +140,7 @@ def _data(path: str, window: Window, size: int, *, more: bool) -> Json:
 def _nothing(path: str, window: Window) -> str:
     if window.total == 0:
         return f"{path} is empty."
-    return f"{path} has only {some(window.total or 0, 'line')}; there is no line {window.first}."
+    return f"{path} has only {count_text(window.total or 0, 'line')}; there is no line {window.first}."
 
 
 def _notes(window: Window, *, more: bool) -> list[str]:
@@ -204,7 +204,7 @@ class ReadTextFile(Tool[ReadTextFileInput, RawPlan]):
         self._own = tuple(own)
 
     def display(self, input: ReadTextFileInput) -> str:
-        return f"Read {brief(input.path)}"
+        return f"Read {printable_line(input.path)}"
 
     async def plan(self, input: ReadTextFileInput, caller: Caller) -> RawPlan:
         place = Workspace.of(caller, self._own).place(input.path)
@@ -239,7 +239,7 @@ _TOO_MUCH = f"this is more than {MOST:,} bytes, which are too many for one answe
 
 def _describe_read(place: Place, raw: bytes) -> str:
     lines = raw.count(b"\n") + (not raw.endswith(b"\n") and bool(raw))
-    return f"{some(lines, 'line')} of {place.shown}."
+    return f"{count_text(lines, 'line')} of {place.shown}."
 
 
 async def _read_bytes(descriptor: int, params: ReadTextFileInput) -> bytes:

@@ -15,7 +15,7 @@ from handrail.gate.tool import Refusal
 from handrail.store.values import Comment, Json
 from handrail.tools.files.diff import Anchored, Span, changed, unified
 from handrail.tools.files.encoding import BOM, decode, encode, shown, split_raw
-from handrail.tools.results import some
+from handrail.tools.results import count_text
 
 Fate = Literal["kept", "rejected", "edited"]
 _Lines = Sequence[bytes]
@@ -208,7 +208,7 @@ def _alone(fate: Fate) -> str:
 
 
 def _counted(fates: Sequence[Fate]) -> str:
-    parts = [f"kept {fates.count('kept')} of {some(len(fates), 'hunk')}"]
+    parts = [f"kept {fates.count('kept')} of {count_text(len(fates), 'hunk')}"]
     parts += [f"{fate} {_number(count)}" for fate in ("edited", "rejected") if (count := fates.count(fate))]
     if len(parts) == 1:
         parts.append("changed lines elsewhere")

@@ -16,7 +16,7 @@ from handrail.tools.files.diff import unified
 from handrail.tools.files.encoding import BOM, decode, is_crlf, is_mixed, is_utf8
 from handrail.tools.files.line_window import is_binary
 from handrail.tools.open_beneath import open_beneath, openat
-from handrail.tools.results import some
+from handrail.tools.results import count_text
 from handrail.tools.workspace import Place, describe_replaced, kind_of
 
 SIZE_MAX = 10 << 20
@@ -227,7 +227,7 @@ def _place_notes(target: Target, after: bytes | None) -> Iterator[str]:
     if target.made:
         yield f"Creates the directory {target.made[-1]}."
     if found is not None and found.st_nlink > 1:
-        yield f"The old content stays under {some(found.st_nlink - 1, 'other name')} of the file (hard links)."
+        yield f"The old content stays under {count_text(found.st_nlink - 1, 'other name')} of the file (hard links)."
 
 
 def _mode_notes(target: Target, after: bytes | None, executable: bool | None) -> Iterator[str]:

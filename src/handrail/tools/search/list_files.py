@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.values import Caller, Json, Result
-from handrail.terminal.ripgrep import Ended
-from handrail.tools.results import Format, Input, answer, brief, some
+from handrail.terminal.ripgrep import SearchEnd
+from handrail.tools.results import Format, Input, answer, count_text, printable_line
 from handrail.tools.search.gitignore import Ignore, is_in_git
 from handrail.tools.search.search_content import SECONDS, Query, run_query
 from handrail.tools.search.search_root import Tree, TreePlan, open_tree, plan_tree
@@ -66,7 +66,9 @@ class ListFiles(Tool[ListFilesInput, TreePlan[ListFilesInput]]):
         self._own = tuple(own)
 
     def display(self, input: ListFilesInput) -> str:
-        return f"List {brief(input.path)}" + (f" for {brief(input.pattern, 60)}" if input.pattern else "")
+        return f"List {printable_line(input.path)}" + (
+            f" for {printable_line(input.pattern, 60)}" if input.pattern else ""
+        )
 
     async def plan(self, input: ListFilesInput, caller: Caller) -> TreePlan[ListFilesInput]:
         return plan_tree(input.path, input, caller, self._own)
@@ -77,7 +79,7 @@ class ListFiles(Tool[ListFilesInput, TreePlan[ListFilesInput]]):
             if params.recursive:
                 files, ended = await _list_recursive(tree)
             else:
-                files, ended = await anyio.to_thread.run_sync(_list_folder, tree), Ended()
+                files, ended = await anyio.to_thread.run_sync(_list_folder, tree), SearchEnd()
         none = f"{plan.place.shown} holds no file" + (
             f" that matches {params.pattern}" if params.pattern else ""
         )
@@ -102,7 +104,7 @@ class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
         self._own = tuple(own)
 
     def display(self, input: SearchFilesInput) -> str:
-        return f"Search for files {brief(input.pattern, 60)}"
+        return f"Search for files {printable_line(input.pattern, 60)}"
 
     async def plan(self, input: SearchFilesInput, caller: Caller) -> TreePlan[SearchFilesInput]:
         return plan_tree(input.path, input, caller, self._own)
@@ -116,7 +118,7 @@ class SearchFiles(Tool[SearchFilesInput, TreePlan[SearchFilesInput]]):
         return _result(tree, files, FOUND, ended, none, params.response_format)
 
 
-async def _list_recursive(tree: Tree) -> tuple[list[str], Ended]:
+async def _list_recursive(tree: Tree) -> tuple[list[str], SearchEnd]:
     """Every file below a folder, at any depth."""
     records: list[bytes] = []
 
@@ -159,7 +161,7 @@ def _newest_first(tree: Tree, files: list[str]) -> list[str]:
     return sorted(files, key=age)
 
 
-def _result(tree: Tree, files: list[str], limit: int, ended: Ended, none: str, form: "Format") -> Result:
+def _result(tree: Tree, files: list[str], limit: int, ended: SearchEnd, none: str, form: "Format") -> Result:
     shown = [tree.shown(path) for path in files[:limit]]
     cut = len(files) > limit or ended.stopped or ended.out_of_time
     data: Json = {"path": tree.place.shown, "files": list(shown), "total": len(files), "truncated": cut}
@@ -171,6 +173,6 @@ def _result(tree: Tree, files: list[str], limit: int, ended: Ended, none: str, f
         notes.append(f"[{limit:,} of {total}. Narrow it with path or pattern.]")
     if ended.out_of_time:
         notes.append(
-            f"[Stopped after {SECONDS:g} seconds, with {some(len(files), 'file')} found. Narrow it with path.]"
+            f"[Stopped after {SECONDS:g} seconds, with {count_text(len(files), 'file')} found. Narrow it with path.]"
         )
     return answer("\n".join([*shown, *notes]), data, form)

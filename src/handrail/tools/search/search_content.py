@@ -18,11 +18,11 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
 from handrail.store.values import Caller, Json, Result
-from handrail.terminal.ripgrep import MOST_CHARACTERS, Ended, NoRipgrep, Search, complain, in_thread
+from handrail.terminal.ripgrep import PATTERN_MAX, NoRipgrep, Search, SearchEnd, pattern_error, run_search
 from handrail.terminal.safe_regex import DIALECT, BadPattern, check_characters
 from handrail.terminal.thread_pool import FILES
 from handrail.tools.files.line_window import WINDOW_MAX, is_binary
-from handrail.tools.results import Format, Input, answer, brief, some
+from handrail.tools.results import Format, Input, answer, count_text, printable_line
 from handrail.tools.search.gitignore import is_in_git
 from handrail.tools.search.search_root import TreePlan, open_tree, plan_tree
 
@@ -49,7 +49,7 @@ class SearchMatches:
     path: Callable[[bytes], str | None]
     """Map ripgrep's path to one below the folder; None when it must not be shown."""
     shown: Callable[[str], str]
-    ended: Ended = field(default_factory=Ended)
+    ended: SearchEnd = field(default_factory=SearchEnd)
     lines: list[Line] = field(default_factory=list[Line])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     total: int = 0
@@ -81,7 +81,7 @@ class SearchMatches:
             case "count":
                 data["counts"] = dict(self.counts)
                 rows = [f"{count:>6} {path}" for path, count in self.counts.items()]
-        none = [] if self.counts else [f"Nothing in {where} matches {brief(pattern, 60)}."]
+        none = [] if self.counts else [f"Nothing in {where} matches {printable_line(pattern, 60)}."]
         return "\n".join([*rows, *none, *self._notes()]), data
 
     def _take_content(self, record: bytes) -> None:
@@ -147,14 +147,14 @@ class SearchMatches:
         if self.full:
             noun = "matching line" if self.mode == "content" else "file"
             notes.append(
-                f"[Stopped at {some(self.total, noun)}; there are more. Narrow the search, or raise max_results.]"
+                f"[Stopped at {count_text(self.total, noun)}; there are more. Narrow the search, or raise max_results.]"
             )
         if self.ended.out_of_time:
             notes.append(
                 f"[Stopped after {SECONDS:g} seconds; there may be more. Narrow it with path or file_pattern.]"
             )
         if self.ended.too_long:
-            notes.append(f"[{some(self.ended.too_long, 'match')} in very long lines left out.]")
+            notes.append(f"[{count_text(self.ended.too_long, 'match')} in very long lines left out.]")
         return notes
 
 
@@ -231,7 +231,7 @@ class SearchContentInput(Input):
         str,
         Field(
             min_length=1,
-            max_length=MOST_CHARACTERS,
+            max_length=PATTERN_MAX,
             description=f"A regular expression ({DIALECT}); escape literal brackets, as in `f\\(x\\)`.",
         ),
     ]
@@ -289,11 +289,11 @@ class SearchContent(Tool[SearchContentInput, TreePlan[SearchContentInput]]):
         self._own = tuple(own)
 
     def display(self, input: SearchContentInput) -> str:
-        return f"Search for {brief(input.pattern, 60)}"
+        return f"Search for {printable_line(input.pattern, 60)}"
 
     async def plan(self, input: SearchContentInput, caller: Caller) -> TreePlan[SearchContentInput]:
         try:
-            check_characters(input.pattern, MOST_CHARACTERS)
+            check_characters(input.pattern, PATTERN_MAX)
         except BadPattern as problem:
             raise Refusal(str(problem)) from None
         return plan_tree(input.path, input, caller, self._own)
@@ -301,7 +301,7 @@ class SearchContent(Tool[SearchContentInput, TreePlan[SearchContentInput]]):
     async def run(self, plan: TreePlan[SearchContentInput], call: CallReport) -> Result:
         findings = await (_in_file(plan) if plan.place.is_file else _in_folder(plan))
         if findings.ended.complaint:
-            raise Refusal(str(complain(findings.ended.complaint, plan.input.pattern)))
+            raise Refusal(str(pattern_error(findings.ended.complaint, plan.input.pattern)))
         text, data = findings.render(plan.place.shown, plan.input.pattern)
         return answer(text, data, plan.input.response_format)
 
@@ -361,7 +361,7 @@ RECORD_MAX = 1 << 20
 
 async def run_query(
     query: Query, folder: int, path: str, take: Callable[[bytes], bool], stdin: int | None = None
-) -> Ended:
+) -> SearchEnd:
     """Run a query in the open folder at `path`. Raises Refusal when ripgrep is missing.
 
     `take` is called in another thread with each record; returning False stops the search.
@@ -376,7 +376,7 @@ async def run_query(
         stdin=stdin,
     )
     try:
-        ended = await in_thread(FILES, search, run)
+        ended = await run_search(FILES, search, run)
     except NoRipgrep as problem:
         raise Refusal(str(problem)) from None
     ended.too_long = records.too_long

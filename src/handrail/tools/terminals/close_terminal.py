@@ -13,9 +13,9 @@ from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, Claim, Json, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Report, Terminal
-from handrail.tools.results import Format, Input, answer, facts_of, some
-from handrail.tools.terminals.terminal_lookup import Known, describe_exit, is_own, of_terminal
-from handrail.tools.tool_context import Reach
+from handrail.tools.results import Format, Input, answer, count_text, facts_of
+from handrail.tools.terminals.terminal_lookup import FoundTerminal, describe_exit, is_own, of_terminal
+from handrail.tools.tool_context import ToolContext
 
 CLOSE_BOUND = 10.0
 """Seconds after the grace period before the call reports that the terminal is still ending."""
@@ -41,7 +41,7 @@ class CloseTerminalOutput(BaseModel):
 class ClosePlan(Plan):
     """The terminal to close."""
 
-    known: Known
+    known: FoundTerminal
     input: CloseTerminalInput
 
 
@@ -58,14 +58,14 @@ class CloseTerminal(Tool[CloseTerminalInput, ClosePlan]):
     output = CloseTerminalOutput
     destructive = True
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
 
     def display(self, input: CloseTerminalInput) -> str:
         return f"Close terminal {input.terminalId}"
 
     async def plan(self, input: CloseTerminalInput, caller: Caller) -> ClosePlan:
-        known = await self._reach.find(input.terminalId)
+        known = await self._context.find(input.terminalId)
         live = known.running
         if live is not None and live.taken is not None and not known.owner.person:
             raise Refusal(
@@ -99,7 +99,7 @@ class CloseTerminal(Tool[CloseTerminalInput, ClosePlan]):
         return answer(_words(after, report), data, plan.input.response_format)
 
     async def _stop(self, terminal: Terminal) -> Report:
-        grace = self._reach.means.grace
+        grace = self._context.settings.grace
         try:
             with anyio.fail_after(grace + CLOSE_BOUND):
                 return await terminal.stop(grace)
@@ -112,17 +112,17 @@ class CloseTerminal(Tool[CloseTerminalInput, ClosePlan]):
             ) from None
 
 
-def _words(known: Known, report: Report) -> str:
+def _words(known: FoundTerminal, report: Report) -> str:
     names = ", ".join(f"{item.name} ({item.pid})" for item in report.stopped) or "nothing more"
     more = f" and {report.more} more" if report.more else ""
     left = ", ".join(f"{item.name} ({item.pid})" for item in report.left)
     survived = f" Still alive: {left}." if left else ""
-    count = some(len(report.stopped) + report.more, "process")
+    count = count_text(len(report.stopped) + report.more, "process")
     return (
         f"Closed terminal {known.id}: {describe_exit(known.exit)}. Stopped {count}: {names}{more}.{survived}"
     )
 
 
-def _exit(known: Known) -> Json:
+def _exit(known: FoundTerminal) -> Json:
     left = known.exit
     return {"exit_code": left and left.code, "signal": left and left.signal}

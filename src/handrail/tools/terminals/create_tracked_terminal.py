@@ -16,13 +16,13 @@ from pydantic import BaseModel, Field
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.open_shell import COLS, ROWS, BadOpening, open_shell, program, shell_for
+from handrail.terminal.open_shell import COLS, ROWS, OpenRefused, default_shell, open_shell, resolve_program
 from handrail.terminal.terminal import Terminal
-from handrail.terminal.wait.wait import stirring
+from handrail.terminal.wait.wait import watch_changes
 from handrail.tools.commands.command_claims import facts, opening_claims
-from handrail.tools.results import Format, Input, answer, brief
+from handrail.tools.results import Format, Input, answer, printable_line
 from handrail.tools.terminals.terminal_lookup import of_terminal
-from handrail.tools.tool_context import PLAIN, Reach, hash_environment
+from handrail.tools.tool_context import PLAIN, ToolContext, hash_environment
 from handrail.tools.workspace import Place
 
 FIRST_PROMPT_SECONDS = 3.0
@@ -87,22 +87,22 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
     output = CreateTrackedTerminalOutput
     destructive = True
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
         self._opened = 0
 
     def display(self, input: CreateTrackedTerminalInput) -> str:
         named = input.name or shlex.join([input.shellPath or "shell", *input.shellArgs])
-        return f"Open terminal {brief(named, 60)}"
+        return f"Open terminal {printable_line(named, 60)}"
 
     async def plan(self, input: CreateTrackedTerminalInput, caller: Caller) -> OpeningPlan:
-        means = self._reach.means
-        place = self._reach.workspace(caller).place(input.cwd or caller.workspace or "/")
+        settings = self._context.settings
+        place = self._context.workspace(caller).place(input.cwd or caller.workspace or "/")
         os.close(place.open_folder())
-        env = {**means.environment, **PLAIN, **input.env}
+        env = {**settings.environment, **PLAIN, **input.env}
         try:
-            shell = program(input.shellPath or shell_for(means.shell, env), env)
-        except BadOpening as problem:
+            shell = resolve_program(input.shellPath or default_shell(settings.shell, env), env)
+        except OpenRefused as problem:
             raise Refusal(f"{problem} Nothing was opened.") from None
         line = shlex.join([shell, *input.shellArgs])
         plain = is_shell(shell, input.shellArgs) and self._is_installed(shell, caller)
@@ -131,10 +131,10 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
 
         A file of the workspace could have the name of a shell.
         """
-        environment = self._reach.means.environment
-        known = shell == shell_for(self._reach.means.shell, environment)
+        environment = self._context.settings.environment
+        known = shell == default_shell(self._context.settings.shell, environment)
         folders = environment.get("PATH", os.defpath).split(":")
-        inside = self._reach.workspace(caller).place(shell).inside
+        inside = self._context.workspace(caller).place(shell).inside
         return known or (str(Path(shell).parent) in folders and not inside)
 
     async def run(self, plan: OpeningPlan, call: CallReport) -> Result:
@@ -154,11 +154,11 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
         return answer(_words(data), data, plan.input.response_format)
 
     async def _open(self, plan: OpeningPlan) -> Terminal:
-        params, means = plan.input, self._reach.means
+        params, settings = plan.input, self._context.settings
         self._opened += 1
         try:
             return await open_shell(
-                self._reach.terminals,
+                self._context.terminals,
                 shell=plan.shell,
                 args=params.shellArgs,
                 cwd=plan.place.path,
@@ -168,12 +168,12 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
                 of="tracked",
                 name=params.name or f"{Path(plan.shell).name} {self._opened}",
                 owner=plan.owner,
-                max_bytes=means.max_bytes,
-                max_lines=means.max_lines,
-                grace=means.grace,
-                scripts=means.scripts,
+                max_bytes=settings.max_bytes,
+                max_lines=settings.max_lines,
+                grace=settings.grace,
+                scripts=settings.scripts,
             )
-        except (BadOpening, KeeperError) as problem:
+        except (OpenRefused, KeeperError) as problem:
             raise Refusal(f"The terminal could not be opened: {problem}") from None
 
     async def _first_prompt(self, terminal: Terminal) -> bool:
@@ -182,9 +182,9 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
             return False
         known, marks = of_terminal(terminal), None
         with anyio.move_on_after(FIRST_PROMPT_SECONDS):
-            async with stirring(terminal) as stir:
+            async with watch_changes(terminal) as stir:
                 while terminal.exit is None:
-                    marks = await self._reach.marks(known)
+                    marks = await self._context.marks(known)
                     if marks is not None and marks.at_prompt:
                         return True
                     await stir.next()

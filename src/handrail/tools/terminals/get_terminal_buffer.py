@@ -14,15 +14,21 @@ from pydantic import BaseModel, Field, JsonValue
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.terminals import TypedRecord
 from handrail.store.values import Caller, Json, Result
-from handrail.terminal.output.paging import Reading, read
-from handrail.terminal.output.plain_text import plain
-from handrail.terminal.output.screen import render
-from handrail.terminal.output.tail import Extent, Tail
+from handrail.terminal.output.paging import OutputPage, read_page
+from handrail.terminal.output.plain_text import plain_text
+from handrail.terminal.output.screen import render_screen
+from handrail.terminal.output.tail import KeptRange, Tail
 from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.results import Format, Input, answer
 from handrail.tools.terminals.list_tracked_terminals import facts
-from handrail.tools.terminals.terminal_lookup import Known, describe_exit, is_inside, look, reading_claim
-from handrail.tools.tool_context import Reach
+from handrail.tools.terminals.terminal_lookup import (
+    FoundTerminal,
+    describe_exit,
+    is_inside,
+    look,
+    reading_claim,
+)
+from handrail.tools.tool_context import ToolContext
 
 LINES = 200
 """Lines returned when the input selects nothing else."""
@@ -111,7 +117,7 @@ QUICK_BYTES = 4096
 class BufferPlan(Plan):
     """The terminal, the caller and the requested part of the output."""
 
-    known: Known
+    known: FoundTerminal
     caller: Caller
     input: GetTerminalBufferInput
 
@@ -133,8 +139,8 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
     reads_only = True
     repeats = True
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
 
     def display(self, input: GetTerminalBufferInput) -> str:
         return f"Read terminal {input.terminalId}"
@@ -144,7 +150,7 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
             raise Refusal(
                 "`after`, `lastN` and `lines` are three ways to say what to read. Give one of them."
             )
-        known = await self._reach.to_read(input.terminalId, caller)
+        known = await self._context.to_read(input.terminalId, caller)
         return BufferPlan(
             claims=(reading_claim(known, caller),),
             bound={"terminal": known.id},
@@ -164,8 +170,8 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
             data["terminal"] = await self._facts(known, plan.caller)
         return mask_result(answer(_words(known, data), data, params.response_format), known.nonce)
 
-    async def _screen(self, known: Known) -> Json:
-        shown = await AGENTS.run(render, known.tail, *known.size)
+    async def _screen(self, known: FoundTerminal) -> Json:
+        shown = await AGENTS.run(render_screen, known.tail, *known.size)
         return {
             "output": "\n".join(shown.lines).rstrip("\n"),
             "cursor": [*shown.cursor],
@@ -175,9 +181,9 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
             "next": known.tail.end,
         }
 
-    async def _output(self, known: Known, params: GetTerminalBufferInput) -> Json:
+    async def _output(self, known: FoundTerminal, params: GetTerminalBufferInput) -> Json:
         # At most 32 KiB from the page cache, and little text to convert: a thread would cost more.
-        extent = None if params.after is None else known.tail.extent
+        extent = None if params.after is None else known.tail.kept_range
         if extent is not None and (params.mode == "raw" or extent.end - (params.after or 0) <= QUICK_BYTES):
             reading = _read(known, params, extent)
         else:
@@ -202,23 +208,23 @@ class GetTerminalBuffer(Tool[GetTerminalBufferInput, BufferPlan]):
         view |= {"output": piece.text, "next": reading.start + piece.length}
         return view | ({"output_base64": piece.base64} if piece.base64 is not None else {})
 
-    async def _history(self, known: Known, after: int | None) -> list[JsonValue]:
+    async def _history(self, known: FoundTerminal, after: int | None) -> list[JsonValue]:
         if known.typed_to is not None and known.typed_to < (after or 0):
             return []  # the usual case for a reader that polls by cursor
-        typed = await self._reach.records.terminals.typed(known.id)
+        typed = await self._context.records.terminals.typed(known.id)
         wanted = typed if after is None else [item for item in typed if item.offset >= after]
         return [_typed_json(item) for item in wanted[-HISTORY:]]
 
-    async def _facts(self, known: Known, caller: Caller) -> Json:
+    async def _facts(self, known: FoundTerminal, caller: Caller) -> Json:
         known = await look(known)
-        marks = await self._reach.marks(known)
+        marks = await self._context.marks(known)
         return facts(known, marks.commands if marks else (), private=not is_inside(known, caller))
 
 
-def _read(known: Known, params: GetTerminalBufferInput, extent: Extent | None) -> Reading:
+def _read(known: FoundTerminal, params: GetTerminalBufferInput, extent: KeptRange | None) -> OutputPage:
     lines = params.lines if params.after is not None or params.lastN is not None else params.lines or LINES
     mode = "raw" if params.mode == "raw" or not params.asString else "text"
-    return read(
+    return read_page(
         known.tail,
         after=params.after,
         chunks=params.lastN,
@@ -229,7 +235,7 @@ def _read(known: Known, params: GetTerminalBufferInput, extent: Extent | None) -
     )
 
 
-def _chunks(known: Known, reading: Reading, mode: str) -> list[JsonValue]:
+def _chunks(known: FoundTerminal, reading: OutputPage, mode: str) -> list[JsonValue]:
     """Split the output at the program's writes."""
     assert isinstance(reading.data, bytes)
     data = mask(reading.data, reading.start, known.tail, known.nonce)
@@ -245,7 +251,7 @@ def _chunks(known: Known, reading: Reading, mode: str) -> list[JsonValue]:
 
 def _chunk(data: bytes, at: int, when: int | None, mode: str) -> Json:
     if mode == "text":
-        return {"offset": at, "at": when, "text": plain(data)}
+        return {"offset": at, "at": when, "text": plain_text(data)}
     piece = raw(data, final=True)
     view: Json = {"offset": at, "at": when, "text": piece.text}
     return view | ({"base64": piece.base64} if piece.base64 is not None else {})
@@ -255,11 +261,11 @@ def _typed_json(item: TypedRecord) -> Json:
     return {"at": item.at, "by": item.by, "person": item.person, "text": item.text, "offset": item.offset}
 
 
-def _exit(known: Known) -> Json:
+def _exit(known: FoundTerminal) -> Json:
     return {"exit_code": known.exit and known.exit.code, "signal": known.exit and known.exit.signal}
 
 
-def _words(known: Known, data: Json) -> str:
+def _words(known: FoundTerminal, data: Json) -> str:
     if known.forgotten:
         return f"The output of terminal {known.id} was deleted, as configured, because of its age or size ({describe_exit(known.exit)})."
     chunks = data.get("chunks")
@@ -269,7 +275,7 @@ def _words(known: Known, data: Json) -> str:
     return f"{body}\n[{'; '.join(_notes(known, data))}]"
 
 
-def _notes(known: Known, data: Json) -> list[str]:
+def _notes(known: FoundTerminal, data: Json) -> list[str]:
     notes = [f"terminal {known.id}", describe_exit(known.exit)]
     if "end" not in data:
         return [*notes, f"next: {data['next']}"]
@@ -310,9 +316,9 @@ def mask(data: bytes, start: int, tail: Tail, nonce: str) -> bytes:
     """Mask the nonce in bytes read at `start`, including a nonce cut by either end."""
     if not nonce:
         return data
-    secret, reach = nonce.encode(), len(nonce) - 1
-    before = _read_pieces(tail, start - min(reach, start), start)
-    after = _read_pieces(tail, start + len(data), start + len(data) + reach)
+    secret, context = nonce.encode(), len(nonce) - 1
+    before = _read_pieces(tail, start - min(context, start), start)
+    after = _read_pieces(tail, start + len(data), start + len(data) + context)
     whole = (before + data + after).replace(secret, b"x" * len(secret))
     return whole[len(before) : len(before) + len(data)]
 

@@ -8,20 +8,20 @@ from collections import OrderedDict
 
 from handrail.gate.tool import CallReport
 from handrail.store.values import Json
-from handrail.terminal.terminal import Asks, Terminal
+from handrail.terminal.terminal import InputRequest, Terminal
 from handrail.terminal.wait.wait import LIKELY_SECONDS
 
 MOST = 1000
 """Requests remembered; an older one may be reported a second time."""
 
 
-class Askings:
+class SeenInputRequests:
     """The last input request each caller has seen, by terminal."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[tuple[str, str], float] = OrderedDict()
 
-    def fresh(self, terminal: Terminal, who: str) -> Asks | None:
+    def find_new(self, terminal: Terminal, who: str) -> InputRequest | None:
         """The terminal's input request, if it is new to `who`.
 
         A probable request must have lasted LIKELY_SECONDS. A request from before the last input has been
@@ -37,11 +37,11 @@ class Askings:
     def heed(self, terminal: Terminal, call: CallReport) -> None:
         """Hand the call back if its command has a new input request, so that the caller can answer."""
         is_waited_for = not call.handed_back and call.ended_by is None
-        if is_waited_for and self.fresh(terminal, call.caller.key) is not None:
-            self.tell(terminal, call.caller.key)
+        if is_waited_for and self.find_new(terminal, call.caller.key) is not None:
+            self.mark_seen(terminal, call.caller.key)
             call.hand_back()
 
-    def tell(self, terminal: Terminal, who: str) -> None:
+    def mark_seen(self, terminal: Terminal, who: str) -> None:
         """Mark the terminal's input request as seen by `who`."""
         if terminal.asks is None:
             return
@@ -51,7 +51,7 @@ class Askings:
             self._told.popitem(last=False)
 
 
-def advice(asks: Asks, terminal: str, then: str) -> str:
+def advice(asks: InputRequest, terminal: str, then: str) -> str:
     """Advice for a model on how to answer. `then` is the advice on how to resume waiting."""
     prompt = f" Its prompt: {asks.prompt}" if asks.prompt else ""
     if asks.secret:
@@ -63,7 +63,7 @@ def advice(asks: Asks, terminal: str, then: str) -> str:
     return f'{sure}{prompt}\nAnswer with send_to_terminal (terminalId "{terminal}"), then {then}.'
 
 
-def question_of(asks: Asks, terminal: str, then: str) -> Json:
+def question_of(asks: InputRequest, terminal: str, then: str) -> Json:
     """An input request as JSON."""
     return {
         "prompt": asks.prompt,

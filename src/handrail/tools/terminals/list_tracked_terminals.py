@@ -9,10 +9,17 @@ from pydantic import BaseModel, Field, JsonValue
 from handrail.gate.tool import CallReport, Plan, Tool
 from handrail.store.values import Caller, Claim, Json, Owner, Result
 from handrail.terminal.shell_marks import Command
-from handrail.terminal.terminal import Asks
-from handrail.tools.results import Format, Input, answer, brief
-from handrail.tools.terminals.terminal_lookup import Known, is_inside, is_own, look, of_record, of_terminal
-from handrail.tools.tool_context import Reach
+from handrail.terminal.terminal import InputRequest
+from handrail.tools.results import Format, Input, answer, printable_line
+from handrail.tools.terminals.terminal_lookup import (
+    FoundTerminal,
+    is_inside,
+    is_own,
+    look,
+    of_record,
+    of_terminal,
+)
+from handrail.tools.tool_context import ToolContext
 
 MOST_LISTED = 100
 """Terminals in one answer, newest first."""
@@ -54,8 +61,8 @@ class ListTrackedTerminals(Tool[ListTrackedTerminalsInput, ListPlan]):
     reads_only = True
     repeats = True
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
 
     def display(self, input: ListTrackedTerminalsInput) -> str:
         return "List running terminals" if input.runningOnly else "List terminals"
@@ -73,25 +80,25 @@ class ListTrackedTerminals(Tool[ListTrackedTerminalsInput, ListPlan]):
             plan.input.response_format,
         )
 
-    async def _shown(self, plan: ListPlan) -> list[Known]:
-        live = [of_terminal(terminal) for terminal in self._reach.terminals.known if not terminal.pipes]
+    async def _shown(self, plan: ListPlan) -> list[FoundTerminal]:
+        live = [of_terminal(terminal) for terminal in self._context.terminals.known if not terminal.pipes]
         found = {known.id: known for known in live if _is_listed(known, plan.caller)}
         if not plan.input.runningOnly:
-            for record in await self._reach.records.terminals.find(
+            for record in await self._context.records.terminals.find(
                 of=("tracked", "shell"), limit=MOST_LISTED
             ):
-                found.setdefault(record.id, of_record(record, self._reach.terminals.tail(record.id)))
+                found.setdefault(record.id, of_record(record, self._context.terminals.tail(record.id)))
         newest = sorted(found.values(), key=lambda known: -known.opened_at)
         wanted = [known for known in newest if known.running or not plan.input.runningOnly]
         return [await look(known) for known in wanted[:MOST_LISTED]]
 
-    async def _facts(self, known: Known, caller: Caller) -> Json:
+    async def _facts(self, known: FoundTerminal, caller: Caller) -> Json:
         private = not is_inside(known, caller)
-        marks = None if private else await self._reach.marks(known)
+        marks = None if private else await self._context.marks(known)
         return facts(known, marks.commands if marks else (), private=private)
 
 
-def _is_listed(known: Known, caller: Caller) -> bool:
+def _is_listed(known: FoundTerminal, caller: Caller) -> bool:
     return known.of != "command" or is_own(known, caller)
 
 
@@ -99,7 +106,7 @@ LAST_COMMANDS = 10
 """Commands listed with each shell, newest last."""
 
 
-def facts(known: Known, commands: Sequence[Command], *, private: bool) -> Json:
+def facts(known: FoundTerminal, commands: Sequence[Command], *, private: bool) -> Json:
     """The state of a terminal as JSON. `private`: without input requests and commands."""
     live = known.running
     seen = live and live.seen
@@ -136,7 +143,7 @@ def format_line(view: Json) -> str:
     state = describe_ending(view)
     if view["running"]:
         state = _describe_state(view)
-    return f"{view['id']}  {brief(str(view['name']), 30)}  {state}  pid {view['pid']}  {view['cwd']}{_last(view)}"
+    return f"{view['id']}  {printable_line(str(view['name']), 30)}  {state}  pid {view['pid']}  {view['cwd']}{_last(view)}"
 
 
 def describe_ending(view: Json) -> str:
@@ -149,7 +156,7 @@ def owner(owner: Owner) -> Json:
     return {"person": owner.person, "name": owner.name, "workspace": owner.workspace}
 
 
-def request_json(asks: Asks) -> Json:
+def request_json(asks: InputRequest) -> Json:
     return {"prompt": asks.prompt, "sure": asks.sure, "secret": asks.secret}
 
 
@@ -165,7 +172,7 @@ def command_json(item: Command) -> Json:
 def _describe_state(view: Json) -> str:
     asks = view.get("waiting_for_input")
     if isinstance(asks, dict):
-        return f"waiting for input: {brief(str(asks['prompt']), 60)}"
+        return f"waiting for input: {printable_line(str(asks['prompt']), 60)}"
     if view["taken_over_by"]:
         return f"running, taken over by {view['taken_over_by']}"
     runs = view["foreground"]
@@ -177,7 +184,7 @@ def _last(view: Json) -> str:
     if not isinstance(commands, list) or not commands or not isinstance(last := commands[-1], dict):
         return ""
     code = "runs" if last["running"] else f"exit code {last['exit_code']}"
-    return f"  last: {brief(str(last['line'] or ''), 50)} ({code})"
+    return f"  last: {printable_line(str(last['line'] or ''), 50)} ({code})"
 
 
 def _ms(seconds: float | None) -> int | None:

@@ -10,14 +10,14 @@ from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, Json, Result
-from handrail.terminal.output.output_search import Match, search
+from handrail.terminal.output.output_search import Match, search_tail
 from handrail.terminal.ripgrep import NoRipgrep
 from handrail.terminal.safe_regex import DIALECT, BadPattern
 from handrail.terminal.thread_pool import AGENTS
-from handrail.tools.results import Format, Input, answer, brief, some
+from handrail.tools.results import Format, Input, answer, count_text, printable_line
 from handrail.tools.terminals.get_terminal_buffer import mask_result
-from handrail.tools.terminals.terminal_lookup import Known, reading_claim
-from handrail.tools.tool_context import Reach
+from handrail.tools.terminals.terminal_lookup import FoundTerminal, reading_claim
+from handrail.tools.tool_context import ToolContext
 
 LINE_CHARS = 1000
 """Characters returned of one line."""
@@ -54,7 +54,7 @@ class SearchTerminalBufferOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlan(Plan):
-    known: Known
+    known: FoundTerminal
     input: SearchTerminalBufferInput
 
 
@@ -72,14 +72,14 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
     reads_only = True
     repeats = True
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
 
     def display(self, input: SearchTerminalBufferInput) -> str:
-        return f"Search terminal {input.terminalId} for {brief(input.pattern, 60)}"
+        return f"Search terminal {input.terminalId} for {printable_line(input.pattern, 60)}"
 
     async def plan(self, input: SearchTerminalBufferInput, caller: Caller) -> SearchPlan:
-        known = await self._reach.to_read(input.terminalId, caller)
+        known = await self._context.to_read(input.terminalId, caller)
         if known.forgotten:
             raise Refusal(
                 f"The output of terminal {known.id} was deleted, as configured, because of its age or size."
@@ -91,7 +91,7 @@ class SearchTerminalBuffer(Tool[SearchTerminalBufferInput, SearchPlan]):
     async def run(self, plan: SearchPlan, call: CallReport) -> Result:
         params, tail = plan.input, plan.known.tail
         try:
-            found = await search(
+            found = await search_tail(
                 tail,
                 params.pattern,
                 context=params.context,
@@ -139,7 +139,7 @@ def _words(shown: list[Match], more: bool) -> str:
         return "No line matches."
     lines = "\n".join(_lines(item) for item in shown)
     rest = ", and more: narrow the pattern, or raise max_results" if more else ""
-    return f"{lines}\n[{some(len(shown), 'match')}{rest}]"
+    return f"{lines}\n[{count_text(len(shown), 'match')}{rest}]"
 
 
 def _lines(item: Match) -> str:

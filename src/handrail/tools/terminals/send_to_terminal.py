@@ -14,14 +14,14 @@ from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, Claim, InputPreview, Json, Result
 from handrail.terminal.input.keys import UnknownKey, encode
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.output.screen import render
-from handrail.terminal.terminal import Seen, Terminal, TypingRefused, Typist
+from handrail.terminal.output.screen import render_screen
+from handrail.terminal.terminal import InputSender, Seen, Terminal, TypingRefused
 from handrail.terminal.thread_pool import AGENTS
 from handrail.tools.commands.command_claims import text_typed
-from handrail.tools.results import Format, Input, answer, brief
+from handrail.tools.results import Format, Input, answer, printable_line
 from handrail.tools.terminals.create_tracked_terminal import SHELLS
-from handrail.tools.terminals.terminal_lookup import Known, is_inside, is_own, refuse_ended
-from handrail.tools.tool_context import Reach
+from handrail.tools.terminals.terminal_lookup import FoundTerminal, is_inside, is_own, refuse_ended
+from handrail.tools.tool_context import ToolContext
 
 MOST_TYPED = 65_536
 """Bytes typed in one call: most programs do not read more at a time, and a person cannot review it."""
@@ -62,7 +62,7 @@ class TypingPlan(Plan):
 
     terminal: Terminal
     data: bytes
-    typist: Typist
+    typist: InputSender
     seen: Seen | None
     """The terminal's state when the call was planned."""
     input: SendToTerminalInput
@@ -84,15 +84,17 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
     output = SendToTerminalOutput
     destructive = True
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
 
     def display(self, input: SendToTerminalInput) -> str:
         keys = " ".join(f"<{key}>" for key in input.keys)
-        return f"Type into {brief(input.terminalId, 20)}: {brief(f'{input.text}{keys}', 60)}"
+        return (
+            f"Type into {printable_line(input.terminalId, 20)}: {printable_line(f'{input.text}{keys}', 60)}"
+        )
 
     async def plan(self, input: SendToTerminalInput, caller: Caller) -> TypingPlan:
-        known = await self._reach.find(input.terminalId)
+        known = await self._context.find(input.terminalId)
         terminal = check_can_type(known, caller)
         data = await _data(input, terminal)
         if len(data) > MOST_TYPED:
@@ -110,7 +112,7 @@ class SendToTerminal(Tool[SendToTerminalInput, TypingPlan]):
             bound=typing_bound(known, data),
             terminal=terminal,
             data=data,
-            typist=Typist(person=False, name=caller.client),
+            typist=InputSender(person=False, name=caller.client),
             seen=terminal.seen,
             input=input,
         )
@@ -159,11 +161,11 @@ def _lines(text: str) -> bytes:
 
 async def _application(terminal: Terminal) -> bool:
     """Whether the program switched on application cursor keys, as vim and less do."""
-    shown = await AGENTS.run(render, terminal.tail, *terminal.size)
+    shown = await AGENTS.run(render_screen, terminal.tail, *terminal.size)
     return shown.application_keys
 
 
-def check_can_type(known: Known, caller: Caller) -> Terminal:
+def check_can_type(known: FoundTerminal, caller: Caller) -> Terminal:
     """The running terminal, if this caller may type into it. Raises Refusal."""
     terminal = known.running
     if terminal is None:
@@ -186,7 +188,7 @@ def check_can_type(known: Known, caller: Caller) -> Terminal:
     return terminal
 
 
-def typing_claim(known: Known, data: bytes, caller: Caller) -> Claim:
+def typing_claim(known: FoundTerminal, data: bytes, caller: Caller) -> Claim:
     """The claim of typing; a person's own terminal counts as protected."""
     return Claim(
         action="type",
@@ -196,7 +198,7 @@ def typing_claim(known: Known, data: bytes, caller: Caller) -> Claim:
     )
 
 
-def typing_preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> InputPreview:
+def typing_preview(known: FoundTerminal, data: bytes, keys: tuple[str, ...] = ()) -> InputPreview:
     return InputPreview(
         terminal=known.id,
         name=known.name,
@@ -208,7 +210,7 @@ def typing_preview(known: Known, data: bytes, keys: tuple[str, ...] = ()) -> Inp
     )
 
 
-def typing_bound(known: Known, data: bytes) -> Json:
+def typing_bound(known: FoundTerminal, data: bytes) -> Json:
     """Facts an approval is bound to: the bytes, the terminal, its foreground program and folder.
 
     The same bytes mean something else to another program, or to the shell in another folder.
@@ -224,7 +226,7 @@ def typing_bound(known: Known, data: bytes) -> Json:
     }
 
 
-async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist: Typist) -> None:
+async def type_to(terminal: Terminal, planned: Seen | None, data: bytes, typist: InputSender) -> None:
     """Type if foreground program and folder are still as planned. Raises Refusal."""
     try:
         seen = await terminal.look()

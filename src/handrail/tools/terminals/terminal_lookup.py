@@ -12,13 +12,13 @@ from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.tail import Tail
 from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
-from handrail.tools.results import brief
+from handrail.tools.results import printable_line
 
 NOBODY = Owner(person=False, name="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class FoundTerminal:
     """A running or ended terminal. `live` is set while the daemon holds it, even shortly after its exit."""
 
     id: str
@@ -47,21 +47,23 @@ class Known:
         return self.live if self.exit is None else None
 
 
-async def find(terminals: Terminals, records: Records, id: str) -> Known:
+async def find(terminals: Terminals, records: Records, id: str) -> FoundTerminal:
     """Look up a terminal by id. Raises Refusal when the id is unknown."""
     at_hand = terminals.get(id) or terminals.left(id)
     if at_hand is not None:
         return of_terminal(at_hand)
     record = await records.terminals.get(id)
     if record is None:
-        raise Refusal(f"There is no terminal {brief(id)}. list_tracked_terminals names the ones there are.")
+        raise Refusal(
+            f"There is no terminal {printable_line(id)}. list_tracked_terminals names the ones there are."
+        )
     return of_record(record, terminals.tail(record.id))
 
 
-def of_terminal(terminal: Terminal) -> Known:
+def of_terminal(terminal: Terminal) -> FoundTerminal:
     note, seen = terminal.note, terminal.seen
     never = None if terminal.adopted else -1
-    return Known(
+    return FoundTerminal(
         id=terminal.id,
         name=note.name,
         of=note.of,
@@ -80,9 +82,9 @@ def of_terminal(terminal: Terminal) -> Known:
     )
 
 
-def of_record(record: TerminalRecord, tail: Tail) -> Known:
+def of_record(record: TerminalRecord, tail: Tail) -> FoundTerminal:
     lost = "it ended with the keeper" if record.lost else None
-    return Known(
+    return FoundTerminal(
         id=record.id,
         name=record.name,
         of=record.of,
@@ -101,7 +103,7 @@ def of_record(record: TerminalRecord, tail: Tail) -> Known:
     )
 
 
-async def look(known: Known) -> Known:
+async def look(known: FoundTerminal) -> FoundTerminal:
     """Refresh the state of a running terminal: foreground program and folder."""
     if known.running is None:
         return known
@@ -110,17 +112,17 @@ async def look(known: Known) -> Known:
     return of_terminal(known.running)
 
 
-def is_own(known: Known, caller: Caller) -> bool:
+def is_own(known: FoundTerminal, caller: Caller) -> bool:
     """Whether an agent of the caller's workspace opened it."""
     return not known.owner.person and _is_same(known.owner.workspace, caller.workspace)
 
 
-def is_inside(known: Known, caller: Caller) -> bool:
+def is_inside(known: FoundTerminal, caller: Caller) -> bool:
     """Whether it belongs to the caller's workspace: opened from there, or its shell is there now."""
     return _is_same(known.owner.workspace, caller.workspace) or _is_beneath(known.cwd, caller.workspace)
 
 
-def reading_claim(known: Known, caller: Caller) -> Claim:
+def reading_claim(known: FoundTerminal, caller: Caller) -> Claim:
     """The claim of reading its output."""
     return Claim(action="read", resource=f"terminal {known.id}", inside=is_inside(known, caller))
 
@@ -133,7 +135,7 @@ def describe_exit(exit: Exit | None) -> str:
     return f"exit code {exit.code}" if exit.code is not None else f"ended by {exit.signal}"
 
 
-def refuse_ended(known: Known) -> Refusal:
+def refuse_ended(known: FoundTerminal) -> Refusal:
     """The refusal to type into a terminal that has ended."""
     return Refusal(
         f"Terminal {known.id} has ended ({describe_exit(known.exit)}), so nothing can be typed into it. get_terminal_buffer "

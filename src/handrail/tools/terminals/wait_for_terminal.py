@@ -15,27 +15,27 @@ from pydantic import BaseModel, Field
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, Json, Result
 from handrail.terminal.safe_regex import DIALECT, BadPattern, compile_pattern
-from handrail.terminal.wait.pattern_match import matching
-from handrail.terminal.wait.ports import can_tell
+from handrail.terminal.wait.pattern_match import open_matcher
+from handrail.terminal.wait.ports import can_list_ports
 from handrail.terminal.wait.wait import (
     AtPrompt,
     Condition,
-    Exits,
+    FileWritten,
     Idle,
-    Listens,
-    Matches,
+    PatternMatches,
+    PortListens,
+    ProcessExits,
     Until,
-    Why,
-    Woke,
-    Written,
+    WaitReason,
+    WaitResult,
     wait,
 )
 from handrail.tools.commands.command_output import read_output
-from handrail.tools.results import Format, Input, answer, brief
+from handrail.tools.results import Format, Input, answer, printable_line
 from handrail.tools.terminals.get_terminal_buffer import mask_result
 from handrail.tools.terminals.input_requests import question_of
-from handrail.tools.terminals.terminal_lookup import Known, describe_exit, of_terminal, reading_claim
-from handrail.tools.tool_context import Reach
+from handrail.tools.terminals.terminal_lookup import FoundTerminal, describe_exit, of_terminal, reading_claim
+from handrail.tools.tool_context import ToolContext
 from handrail.tools.workspace import Place
 
 TIMEOUT_SECONDS = 40.0
@@ -72,7 +72,9 @@ class WaitForTerminalInput(Input):
 
 class WaitForTerminalOutput(BaseModel):
     terminal_id: str | None = None
-    woke: Why | None = Field(None, description="Why the wait ended: what was waited for, or what came first.")
+    woke: WaitReason | None = Field(
+        None, description="Why the wait ended: what was waited for, or what came first."
+    )
     detail: dict[str, Any] | None = Field(
         None, description="What is known of it: matched and line, exit_code, port and pid, path …"
     )
@@ -105,7 +107,7 @@ def check(input: WaitForTerminalInput) -> None:
         case "port":
             if not _between(value, 1, 65_535) or not str(value).isdecimal():
                 raise Refusal("`value` is the port's number, from 1 to 65535.")
-            if not can_tell():
+            if not can_list_ports():
                 raise Refusal(
                     "This system does not tell who listens on a port. Wait for a pattern in the output instead."
                 )
@@ -135,7 +137,7 @@ HEAD_LINES, TAIL_LINES = 50, 150
 class WaitPlan(Plan):
     """The terminal and the condition."""
 
-    known: Known
+    known: FoundTerminal
     place: Place | None
     who: str
     input: WaitForTerminalInput
@@ -157,20 +159,20 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
     reads_only = True
     repeats = True
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
 
     def display(self, input: WaitForTerminalInput) -> str:
-        what = f" {brief(str(input.value), 60)}" if input.value is not None else ""
+        what = f" {printable_line(str(input.value), 60)}" if input.value is not None else ""
         return f"Wait for terminal {input.terminalId}: {input.until}{what}"
 
     def patience(self, input: WaitForTerminalInput) -> float | None:
         return input.timeout_seconds + 5 if input.timeout_seconds > TIMEOUT_SECONDS else None
 
     async def plan(self, input: WaitForTerminalInput, caller: Caller) -> WaitPlan:
-        known = await self._reach.find(input.terminalId)
+        known = await self._context.find(input.terminalId)
         check(input)
-        place = self._reach.workspace(caller).place(str(input.value)) if input.until == "file" else None
+        place = self._context.workspace(caller).place(str(input.value)) if input.until == "file" else None
         claims = (
             (reading_claim(known, caller),)
             if place is None
@@ -194,52 +196,54 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
             raise Refusal(str(problem)) from None
         return await self._build_result(plan, woke, start)
 
-    async def _wait_or_ended(self, plan: WaitPlan, condition: Condition) -> Woke:
+    async def _wait_or_ended(self, plan: WaitPlan, condition: Condition) -> WaitResult:
         terminal, left = plan.known.running, plan.known.exit
         if terminal is not None:
-            asks = partial(self._reach.askings.fresh, terminal, plan.who)
+            asks = partial(self._context.askings.find_new, terminal, plan.who)
             return await wait(terminal, condition, plan.input.timeout_seconds, asks)
         if (detail := await condition.met()) is not None:  # it has ended, and the condition holds
-            return Woke(why=condition.until, detail=detail)
-        return Woke(why="exit", detail={"exit_code": left and left.code, "signal": left and left.signal})
+            return WaitResult(why=condition.until, detail=detail)
+        return WaitResult(
+            why="exit", detail={"exit_code": left and left.code, "signal": left and left.signal}
+        )
 
     async def _condition(self, plan: WaitPlan, start: int, stack: ExitStack) -> Condition:
         known, value = plan.known, plan.input.value
-        marks = partial(self._reach.marks, known)
+        marks = partial(self._context.marks, known)
         match plan.input.until:
             case "pattern":
-                matcher = stack.enter_context(matching(str(value)))
-                return Matches(known.tail, matcher, start, marks if plan.input.after is None else None)
+                matcher = stack.enter_context(open_matcher(str(value)))
+                return PatternMatches(known.tail, matcher, start, marks if plan.input.after is None else None)
             case "port":
-                return Listens(known.pid, int(value or 0))
+                return PortListens(known.pid, int(value or 0))
             case "file":
                 assert plan.place is not None
                 place, since = plan.place, await self._since(known)
-                return await anyio.to_thread.run_sync(Written, place.path, place.look, since)
+                return await anyio.to_thread.run_sync(FileWritten, place.path, place.look, since)
             case "idle" if known.running is not None:
                 return Idle(known.running, IDLE_SECONDS if value is None else float(value))
             case "prompt" if known.running is not None:
                 return AtPrompt(known.running, start, marks)
             case "exit" | "idle" | "prompt":
-                return Exits()
+                return ProcessExits()
 
-    async def _since(self, known: Known) -> float:
+    async def _since(self, known: FoundTerminal) -> float:
         """Time of the last input, else of opening; in seconds since 1970."""
         if known.live is not None and known.live.last_input_at is not None:
             return known.live.last_input_at
-        typed = await self._reach.records.terminals.typed(known.id, 1)
+        typed = await self._context.records.terminals.typed(known.id, 1)
         return (typed[-1].at if typed else known.opened_at) / 1000
 
-    async def _start(self, known: Known, params: WaitForTerminalInput) -> int:
+    async def _start(self, known: FoundTerminal, params: WaitForTerminalInput) -> int:
         """Offset where new output starts: at the last input, unless `after` is given."""
         if params.after is not None:
             return params.after
         if known.live is not None and known.live.last_input is not None:
             return known.live.last_input
-        typed = await self._reach.records.terminals.typed(known.id, 1)
+        typed = await self._context.records.terminals.typed(known.id, 1)
         return typed[-1].offset if typed else known.tail.first
 
-    async def _build_result(self, plan: WaitPlan, woke: Woke, start: int) -> Result:
+    async def _build_result(self, plan: WaitPlan, woke: WaitResult, start: int) -> Result:
         known = plan.known if plan.known.live is None else of_terminal(plan.known.live)
         end = known.tail.end
         shown = await anyio.to_thread.run_sync(
@@ -259,7 +263,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         }
         words = _words(known, woke, plan.input)
         if known.running is not None and (asks := known.running.asks) is not None:
-            self._reach.askings.tell(known.running, plan.who)
+            self._context.askings.mark_seen(known.running, plan.who)
             request = question_of(asks, known.id, "call wait_for_terminal again")
             data["waiting_for_input"] = request
             words = f"{words} {request['advice']}"
@@ -267,11 +271,11 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         return mask_result(answer(words, data, plan.input.response_format), known.nonce)
 
 
-def _words(known: Known, woke: Woke, params: WaitForTerminalInput) -> str:
+def _words(known: FoundTerminal, woke: WaitResult, params: WaitForTerminalInput) -> str:
     detail = woke.detail
-    words: dict[Why, Callable[[], str]] = {
+    words: dict[WaitReason, Callable[[], str]] = {
         "exit": lambda: f"Terminal {known.id} has ended: {describe_exit(known.exit)}.",
-        "pattern": lambda: f"The pattern is there: {brief(str(detail['line']), 200)}",
+        "pattern": lambda: f"The pattern is there: {printable_line(str(detail['line']), 200)}",
         "idle": lambda: f"Nothing was printed for {detail['quiet_seconds']} s.",
         "prompt": lambda: f"The shell is back at its prompt{_last(detail)}.",
         "port": lambda: f"Port {detail['port']} is open, held {_held(detail)}.",

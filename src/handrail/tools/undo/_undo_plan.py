@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from handrail.gate.tool import Does, Refusal, UndoFile
-from handrail.store.blobs import Blobs, NotKept
+from handrail.gate.tool import Refusal, UndoAction, UndoFile
+from handrail.store.blobs import Blobs, BlobUnavailable
 from handrail.store.file_changes import ChangeRecord, UndoRecord
 from handrail.store.values import Json
 from handrail.tools.files.diff import Diff, unified
 from handrail.tools.files.target import Target, look
-from handrail.tools.results import brief
+from handrail.tools.results import printable_line
 from handrail.tools.workspace import Workspace
 
 
@@ -124,7 +124,7 @@ def _name_change(record: ChangeRecord) -> str:
     if record.title is None:
         at = datetime.fromtimestamp(record.at / 1000, UTC)
         return f"the undo {record.call} of {at:%Y-%m-%d %H:%M} UTC"
-    return f"call {record.call} ({brief(record.title)})"
+    return f"call {record.call} ({printable_line(record.title)})"
 
 
 _NO_DIFF = Diff(text="", added=0, removed=0)
@@ -197,13 +197,13 @@ def _plan_restore(target: Target, prior: PriorState, blobs: Blobs) -> Step:
         return Step(file=UndoFile(path=path, does="nothing", says="It is as it was before already."))
     try:
         then = now if sha_of(now) == prior.sha else None if prior.sha is None else blobs.get(prior.sha)
-    except NotKept as problem:
+    except BlobUnavailable as problem:
         return Step(file=UndoFile(path=path, does="refuse", says=f"It cannot come back: {problem}."))
-    does: Does = "remove" if prior.sha is None else "recreate" if now is None else "restore"
+    does: UndoAction = "remove" if prior.sha is None else "recreate" if now is None else "restore"
     return Step(file=_build_file(target, does, _describe_step(target, prior, does), _diff(path, now, then)))
 
 
-def _describe_step(target: Target, prior: PriorState, does: Does) -> str:
+def _describe_step(target: Target, prior: PriorState, does: UndoAction) -> str:
     match does:
         case "remove":
             sentence = f"It goes: it was not there before {prior.because}."
@@ -242,7 +242,7 @@ def _plan_refusal(target: Target, conflict: UndoConflict, blobs: Blobs) -> Step:
 def _read_blob(sha: str | None, blobs: Blobs) -> bytes | None:
     try:
         return None if sha is None else blobs.get(sha)
-    except NotKept:
+    except BlobUnavailable:
         return None
 
 
@@ -250,7 +250,7 @@ def _diff(path: str, before: bytes | None, after: bytes | None) -> Diff:
     return unified(path.lstrip("/"), before, after)
 
 
-def _build_file(target: Target, does: Does, says: str, diff: Diff) -> UndoFile:
+def _build_file(target: Target, does: UndoAction, says: str, diff: Diff) -> UndoFile:
     return UndoFile(
         path=target.place.path,
         does=does,

@@ -19,9 +19,9 @@ import anyio.to_thread
 
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import new_id
-from handrail.gate.tool import Of, Refusal, UndoFile, UndoPlan, UnknownUndo
+from handrail.gate.tool import Refusal, UndoFile, UndoPlan, UndoSubject, UnknownUndo
 from handrail.store.actor import Actor
-from handrail.store.blobs import Blobs, NotKept
+from handrail.store.blobs import Blobs, BlobUnavailable
 from handrail.store.calls import CallRecord
 from handrail.store.events import FilesRestored
 from handrail.store.file_changes import ChangeRecord
@@ -31,7 +31,7 @@ from handrail.store.values import FileChange
 from handrail.tools.files.atomic_write import appear, remove_file, replace_file
 from handrail.tools.files.target import Target, read_all
 from handrail.tools.open_beneath import open_beneath, openat
-from handrail.tools.results import brief, some
+from handrail.tools.results import count_text, printable_line
 from handrail.tools.undo._undo_plan import (
     MODE_BITS,
     Step,
@@ -52,7 +52,7 @@ class UndoScope:
     """The calls that an id stands for."""
 
     id: str
-    of: Of
+    of: UndoSubject
     title: str
     calls: tuple[str, ...]
     """Or the id of one earlier undo."""
@@ -67,7 +67,7 @@ async def resolve_scope(records: Records, id: str) -> UndoScope:
     undo = await records.changes.undo(id)
     if undo is not None:
         title = f"Undo of {', '.join(undo.calls)}"
-        return UndoScope(id=id, of="undo", title=brief(title), calls=(id,), not_covered=())
+        return UndoScope(id=id, of="undo", title=printable_line(title), calls=(id,), not_covered=())
     if calls := await records.calls.of_operation(id):
         return await _scope_of_calls(records, id, "operation", calls)
     if calls := await records.calls.of_thread(id):
@@ -75,13 +75,15 @@ async def resolve_scope(records: Records, id: str) -> UndoScope:
     raise UnknownUndo(id)
 
 
-async def _scope_of_calls(records: Records, id: str, of: Of, calls: Sequence[CallRecord]) -> UndoScope:
+async def _scope_of_calls(
+    records: Records, id: str, of: UndoSubject, calls: Sequence[CallRecord]
+) -> UndoScope:
     kept = {change.call for change in await records.changes.of_calls(call.id for call in calls)}
     started = [call for call in calls if call.started_at is not None and call.id not in kept]
     return UndoScope(
         id=id,
         of=of,
-        title=calls[0].title if of == "call" else f"{some(len(calls), 'call')} of {of} {id}",
+        title=calls[0].title if of == "call" else f"{count_text(len(calls), 'call')} of {of} {id}",
         calls=tuple(call.id for call in calls if call.id in kept),
         not_covered=tuple([line for call in started for line in await _list_not_covered(records, call)]),
     )
@@ -90,9 +92,9 @@ async def _scope_of_calls(records: Records, id: str, of: Of, calls: Sequence[Cal
 async def _list_not_covered(records: Records, call: CallRecord) -> list[str]:
     """What an undo cannot restore of a call that started and has no recorded changes."""
     if call.tool in _COMMANDS:
-        return [f"Whatever this changed: {brief(call.title, 200)}"]
+        return [f"Whatever this changed: {printable_line(call.title, 200)}"]
     if call.assurance != "bound":
-        return [f"Whatever this changed, done by others: {brief(call.title, 200)}"]
+        return [f"Whatever this changed, done by others: {printable_line(call.title, 200)}"]
     if call.tool not in _WRITERS:
         return []
     detail = await records.calls.get(call.id)
@@ -255,7 +257,7 @@ class UndoRun:
             target = self._check_unchanged(step)
             content = None if step.then is None else self._blobs.get(step.then)
             restore_file(target, content, step.then_mode)
-        except (Refusal, NotKept, OSError) as problem:
+        except (Refusal, BlobUnavailable, OSError) as problem:
             return _skip_file(step, str(problem))
         return replace(step.file, says=_DONE[step.file.does])
 
