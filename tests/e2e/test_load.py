@@ -32,6 +32,24 @@ EARLY = 1.0
 """Seconds after its start within which one daemon in five is killed, so that some die while they restore."""
 
 
+class Ledger:
+    """A file of its own for each client; every line is on disk before the next thing is asked."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def note(self, **facts: Any) -> None:
+        os.write(self._descriptor, json.dumps(facts).encode() + b"\n")
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        yield from (json.loads(line) for line in self._path.read_text().splitlines())
+
+
 class Load:
     """Clients that work, a person who allows what is asked, and a follower who reads every fact."""
 
@@ -222,21 +240,3 @@ def assert_effects_are_what_was_told(load: Load, told: list[Any], recorded: set[
         line["name"] for line in told if line["status"] == "interrupted" and line["call"] not in recorded
     }
     assert unknown & (ran.keys() | written) == set(), "nothing is done without a record"
-
-
-class Ledger:
-    """A file of its own for each client; every line is on disk before the next thing is asked."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-    def note(self, **facts: Any) -> None:
-        os.write(self._descriptor, json.dumps(facts).encode() + b"\n")
-        os.fsync(self._descriptor)
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        yield from (json.loads(line) for line in self._path.read_text().splitlines())

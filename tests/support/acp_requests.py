@@ -46,7 +46,7 @@ class RequestingAgent:
     asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The agent's id for its own work, and the id of our call that asks about it."""
     told: dict[str, Json] = field(default_factory=dict[str, Json])
-    """What the agent said of its own calls before."""
+    """The agent's earlier updates of its tool calls."""
     seen: set[str] = field(default_factory=set[str])
 
     @property

@@ -24,7 +24,7 @@ QUIET = (
     "--disable-renderer-backgrounding",
 )
 MS = BOUND * 1000
-expect.set_options(timeout=MS)  # also where a test does not say it: five seconds, as usual, are soon over
+expect.set_options(timeout=MS)  # the default of five seconds is too short on a busy machine
 
 
 @asynccontextmanager

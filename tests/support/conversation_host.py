@@ -37,8 +37,6 @@ from handrail.tools.commands.execute_command import ExecuteCommand
 from handrail.tools.files.edit_tools import WriteFile
 from handrail.tools.files.read_file import ReadTextFile
 
-"""The person."""
-
 
 @dataclass
 class ConversationHost:
@@ -230,7 +228,7 @@ def calls(message: MessageRecord) -> list[Any]:
 
 @asynccontextmanager
 async def conversation_host(home: Path, *, grace: float = 0.5) -> AsyncGenerator[ConversationHost]:
-    """Rooms at `home`, with an agent `scripted`; what another scene left there is taken up again."""
+    """A host at `home` with an agent `scripted`. It restores the threads that an earlier host left there."""
     async with agent_host(home, grace=grace) as stage, open_records(home / "handrail.db") as records:
         stage.group.start_soon(stage.terminals.run)
         patient = Patient()
@@ -249,7 +247,7 @@ async def conversation_host(home: Path, *, grace: float = 0.5) -> AsyncGenerator
         async with anyio.create_task_group() as talking:
             await talking.start(prompts.run)
             yield ConversationHost(stage, gate, records, threads, prompts, images, patient)
-            gate.leave()  # as a daemon ends: what is being said is interrupted before its agent is ended
+            gate.leave()  # as a daemon ends: open messages are interrupted before their agent ends
             talking.cancel_scope.cancel()
 
 
@@ -267,18 +265,18 @@ def _tools(stage: AgentHost, records: Records, home: Path, patient: Patient) -> 
     ]
 
 
-async def check_invariants(scene: ConversationHost) -> None:
+async def check_invariants(host: ConversationHost) -> None:
     """At the end no call, operation or approval is open, and every message has ended."""
 
     async def quiet() -> bool:
-        return not scene.gate.operations and not scene.gate.open
+        return not host.gate.operations and not host.gate.open
 
-    await scene.until(quiet)
-    await scene.threads.written()
-    assert await scene.records.operations.still_open() == []
-    assert [each for each in await scene.records.threads.open_messages() if not each.queued] == []
-    assert await scene.records.approvals.find(open_only=True) == []
-    events: list[Event] = await scene.facts(object)
+    await host.until(quiet)
+    await host.threads.written()
+    assert await host.records.operations.still_open() == []
+    assert [each for each in await host.records.threads.open_messages() if not each.queued] == []
+    assert await host.records.approvals.find(open_only=True) == []
+    events: list[Event] = await host.facts(object)
     for event in events:
         if isinstance(event, OperationEnded):
             assert event.stop is not None

@@ -30,7 +30,7 @@ BOUND = 60.0
 
 
 _OURS: set[bytes] = set()
-"""By which every process of a home made here can be told: each has one of these in its environment."""
+"""Environment entries of the homes made here. Each of their processes has one of them."""
 
 
 class Home:

@@ -38,9 +38,9 @@ from handrail.store.records import open_records
 from handrail.store.values import AnswerKind, Caller, Effect, Json, Rule
 
 BOUND = 20.0
-"""No story takes longer; a hung one fails."""
+"""Seconds for a whole test; only a hung one reaches it."""
 LONG = 60.0
-"""More patience than any story lasts."""
+"""More patience than any test needs."""
 
 OfCall = (
     CallOpened

@@ -109,6 +109,6 @@ async def integrated_shell(
     }
     started = integrate((program, *argv[1:]), whole, NONCE, SCRIPTS)
     assert started, f"{argv} would not be marked"
-    async with running_keeper(home / "k") as scene:
-        terminal = await scene.terminals.open(started[0], str(place), started[1], size)
+    async with running_keeper(home / "k") as keeper:
+        terminal = await keeper.terminals.open(started[0], str(place), started[1], size)
         yield Shell(terminal, place)

@@ -15,7 +15,7 @@ from handrail.own_agent.models.catalog import Models, ThoughtLevel
 from handrail.own_agent.models.http_stream import RetryPolicy
 
 FAST_RETRIES = RetryPolicy(first=0.01, longest=0.02, connect=1.0, stall=1.0, long_stall=1.0)
-"""Waits that are over at once, in tests that do not measure them."""
+"""Short waits, for tests that do not measure them."""
 CLAUDE, LOCAL, GEMINI, OLLAMA = (
     "anthropic:claude-sonnet-5-5",
     "openai:scripted",

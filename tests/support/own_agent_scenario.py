@@ -26,7 +26,7 @@ from tests.support.thread_client import GRACE, Conversation, open_thread, text_o
 
 OWN = "handrail"
 WITH_MCP_SERVER = "beside"
-"""Our agent, whose client also gives it a server of its own: `stranger`."""
+"""The name of our agent with the extra MCP server `stranger`."""
 ASKED = "touch"
 """The command that a person is asked about."""
 Dialect = Literal["anthropic", "openai"]
@@ -163,7 +163,7 @@ class Scenario:
     descriptors: int = 0
     page: ThreadPage | None = None
 
-    # What is done
+    # Actions
 
     async def say(self, *turns: Turn, **more: object) -> str:
         """Prompt; returns the operation, which has begun."""
@@ -180,7 +180,7 @@ class Scenario:
         await self.thread.idle()
         return message
 
-    # What is seen
+    # Observations
 
     async def doing(self, operation: str) -> Json:
         return await self.stage.person.get(f"operations/{operation}")
@@ -201,12 +201,12 @@ class Scenario:
             raise AssertionError(f"it is busy otherwise: {seen}") from None
 
     def running(self, words: str) -> list[processes.ProcessInfo]:
-        """Processes that were started in this scene with these words in their command."""
+        """Processes that were started in this scenario with these words in their command."""
         return [each for each in self.started if words in each.command]
 
     @property
     def started(self) -> list[processes.ProcessInfo]:
-        """Everything that was started in this scene and is not gone; the agent itself is no part of it."""
+        """Every process that was started in this scenario and still exists, without the agent itself."""
         found = self.stage.since(self.began, self.workspace)
         return [each for each in found if each.key not in self.family]
 
@@ -220,7 +220,7 @@ class Scenario:
         """The conversation in the last request to the model."""
         return messages_of(self.stage.model.asked[-1])
 
-    # What must hold
+    # Checks
 
     async def at_rest(self) -> None:
         """The scenario is over: all four promises, but for the descriptors, which wait for the page to be closed."""
@@ -249,7 +249,7 @@ class Scenario:
             await self.page.is_at_rest()
 
     async def closed(self) -> None:
-        """Its page is closed: the daemon holds no more than when the scene began."""
+        """After the page is closed, the daemon has no more descriptors than before."""
 
         async def look() -> bool:
             return await self.stage.descriptors() <= self.descriptors
@@ -276,29 +276,29 @@ async def scenario(
     began, before = processes.boot_ticks(), await stage.descriptors()
     await stage.person.post("folders/trust", {"folder": str(workspace)})
     thread = await open_thread(stage.person, workspace, agent=agent)
-    scene = Scenario(stage=stage, thread=thread, workspace=workspace, family=frozenset(), began=began)
-    await _greeted(scene)
-    scene.family = frozenset(each.key for each in scene.started)
-    assert scene.family, "the agent is a process of its own"
-    scene.descriptors = await stage.descriptors()
+    current = Scenario(stage=stage, thread=thread, workspace=workspace, family=frozenset(), began=began)
+    await _greeted(current)
+    current.family = frozenset(each.key for each in current.started)
+    assert current.family, "the agent is a process of its own"
+    current.descriptors = await stage.descriptors()
     if browser is None:
-        yield scene
+        yield current
     else:
-        async with open_thread_page(browser, stage.person, thread.id) as scene.page:
-            yield scene
-    await scene.closed()
+        async with open_thread_page(browser, stage.person, thread.id) as current.page:
+            yield current
+    await current.closed()
     (await stage.person.ask("DELETE", thread.path)).raise_for_status()
-    scene.family, scene.descriptors = frozenset(), before
-    await scene.nothing_left()
-    await scene.closed()
+    current.family, current.descriptors = frozenset(), before
+    await current.nothing_left()
+    await current.closed()
 
 
-async def _greeted(scene: Scenario) -> None:
+async def _greeted(current: Scenario) -> None:
     """The agent has started, has connected to its tools, and has answered."""
-    operation = await scene.say(Turn(HELLO))
+    operation = await current.say(Turn(HELLO))
 
     async def look() -> bool:
-        return (await scene.doing(operation))["ended_at"] is not None
+        return (await current.doing(operation))["ended_at"] is not None
 
     await eventually(look, SLOW)
-    assert text_of(await scene.ended(operation)) == HELLO
+    assert text_of(await current.ended(operation)) == HELLO

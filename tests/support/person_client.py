@@ -33,7 +33,7 @@ class Person:
         return {"Authorization": f"Bearer {self.bearer}"}
 
     async def ask(self, method: str, path: str, body: object = None, **query: Any) -> httpx.Response:
-        # To verify nobody: there is no TLS on loopback, and loading the authorities takes longer than any request.
+        # verify=False: loopback has no TLS, and loading the certificates takes longer than any request.
         async with httpx.AsyncClient(
             base_url=f"{self._url}/api/", headers=self.headers, timeout=BOUND, verify=False
         ) as http:

@@ -100,7 +100,7 @@ class Pauses:
 RACES = 200
 """Of each kind."""
 SECONDS = 110.0
-"""For all races of one kind, on a machine that is busy; some five on one that is not."""
+"""For all races of one kind on a busy machine; an idle one needs about five."""
 
 Each = TypeVar("Each")
 
@@ -145,7 +145,7 @@ class Race:
         self, tool: str, input: dict[str, Any], point: Point | None, swap: Callable[[], None]
     ) -> Outcome:
         opened: list[Call] = []
-        if point is not None and self.gate.toolbox[tool].reads_only:  # that asks nobody
+        if point is not None and self.gate.toolbox[tool].reads_only:  # without an approval
             self.pauses.arm(point, swap)
         async with anyio.create_task_group() as group:
             request = Request(tool=tool, input=input, caller=self.caller, patience=BOUND)

@@ -13,7 +13,7 @@ from handrail.gate.tool import CallReport, Plan, Proposal, Refusal, Salvage, Too
 from handrail.store.values import Action, Caller, Claim, Comment, DiffPreview, FileChange, Json, Result
 
 STUBBORN_SECONDS = 10.0
-"""A stubborn tool gives up by itself, so that a broken test ends."""
+"""A stubborn tool gives up after this time, so that a broken test ends."""
 
 
 class ToyInput(BaseModel):

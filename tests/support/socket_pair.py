@@ -12,7 +12,7 @@ from anyio.abc import SocketStream, UNIXSocketStream
 from handrail.server.mcp._lines import Lines
 
 BOUND = 20.0
-"""Seconds a test waits for what must come at once."""
+"""Seconds for anything a test waits for."""
 
 
 @dataclass(frozen=True, slots=True)

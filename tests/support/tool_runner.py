@@ -143,7 +143,7 @@ class TerminalToolRunner(ToolRunner):
     terminals: Terminals
     reach: ToolContext
     person: anyio.CancelScope
-    """Of whoever agrees to everything; cancelled, nobody is there."""
+    """The scope of the person who allows everything. Cancel it to have no person."""
 
     async def reply(self, tool: str, patience: float = BOUND, **input: Any) -> Reply:
         with anyio.fail_after(BOUND + patience):

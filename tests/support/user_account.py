@@ -27,7 +27,7 @@ BOUND = 60.0
 FIRST_UID = 20_000 + os.getpid() % 400 * 100
 """Of the users made here, each of whom is ended with all that is theirs: others who run these tests have others."""
 CONFIG = 'default_policy = "allow"\n[command]\nstop_grace = 0.2\nwait_seconds = 1\n'
-"""Commands in the workspace run at once; outside of it they ask, and nobody is kept waiting for the answer."""
+"""Commands in the workspace run without approval. Outside of it they ask, and are handed back after a second."""
 
 
 def until(seen: Callable[[], T], what: str, within: float = BOUND) -> T:

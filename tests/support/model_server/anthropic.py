@@ -177,7 +177,7 @@ def stream(turn: Turn, model: str) -> Iterator[str]:
 
 
 Block = tuple[Json, Sequence[Json]]
-"""One of an answer: as it begins, and what is added piece by piece."""
+"""A content block: its start, and its deltas."""
 
 
 def _blocks(turn: Turn) -> list[Block]:

@@ -37,13 +37,13 @@ class ModelServer:
     """Requests for something that it does not have."""
     connections: list[Connection] = field(default_factory=list[Connection])
     models: list[str] = field(default_factory=lambda: ["scripted"])
-    """What it lists."""
+    """The models it lists."""
     key: str | None = None
     """Where it is set, requests with another are refused with 401."""
     silent: threading.Event = field(default_factory=threading.Event)
-    """Set while it says nothing, on purpose."""
+    """Set while a scripted silence lasts."""
     left: threading.Event = field(default_factory=threading.Event)
-    """Set once somebody has left before the end."""
+    """Set once a client disconnected before the end."""
     plays: Plays = field(default_factory=Plays)
     gone_on: dict[str, threading.Event] = field(default_factory=lambda: defaultdict(threading.Event))
 

@@ -86,7 +86,7 @@ class Behavior(TypedDict):
     calls_itself: NotRequired[str]
     version: NotRequired[str]
     protocol: NotRequired[Any]
-    """What it answers as protocolVersion."""
+    """The protocolVersion in its answer."""
     logins: NotRequired[list[Obj]]
     """Its authMethods."""
     login_needed: NotRequired[bool]
@@ -95,19 +95,19 @@ class Behavior(TypedDict):
     """With these words."""
     login_fails: NotRequired[bool]
     modes: NotRequired[Obj]
-    """Answered by session/new, load and resume; set_mode changes it and says so in an update."""
+    """Answered by session/new, load and resume; set_mode changes it and sends an update."""
     options: NotRequired[list[Obj]]
     """Its configOptions, in the same way."""
     models: NotRequired[Obj]
     """As agents without options for it list them: {"currentModelId": …, "availableModels": [{"modelId", "name"}]}."""
     commands: NotRequired[list[Obj]]
-    """Said in an update after each session/new."""
+    """Sent in an update after each session/new."""
     sessions: NotRequired[str]
     """A directory that keeps its sessions over a restart."""
     at_start: NotRequired[list[Obj]]
-    """Steps acted out before it reads anything: crash, stderr, garbage, flood, hang (never answers), spawn …"""
+    """Steps executed before it reads anything: crash, stderr, garbage, flood, hang (never answers), spawn …"""
     at_new: NotRequired[list[Obj]]
-    """Steps acted out within session/new, before its answer; `fail` fails it."""
+    """Steps executed within session/new, before its answer; `fail` fails it."""
     at_load: NotRequired[list[Obj]]
     answers: NotRequired[dict[str, str]]
     """Raw lines sent in answer to these methods instead of a proper one; ID stands for the request's id."""

@@ -76,7 +76,7 @@ class Agent:
         actor = Actor(self, session)
         for update in list(session.said):
             await actor.update({}, update)
-        session.said = session.said[: len(session.said) // 2]  # what was replayed was noted a second time
+        session.said = session.said[: len(session.said) // 2]  # the replay recorded them a second time
         await actor.act(self.manners.get("at_load", ()))
         return self.answer(**self.settings)
 

@@ -63,7 +63,7 @@ class Actor:
             case _:
                 return value
 
-    # What it says
+    # Output
 
     async def update(self, step: Obj, update: Obj) -> None:
         if "log" in step:
@@ -135,7 +135,7 @@ class Actor:
         meta = {"handrail": {"note": True}}
         await self.update(step, {"sessionUpdate": "agent_message_chunk", "content": content, "_meta": meta})
 
-    # What it is busy with
+    # Activities
 
     async def activity(self, **told: Any) -> None:
         params = {"sessionId": self.session.id, "activity": told}
@@ -167,7 +167,7 @@ class Actor:
         await self.do_finish({"finish": step["busy"], "how": "cancelled"})
         await self.act(step.get("then", ()))
 
-    # What it asks for
+    # Requests to the client
 
     async def request(self, step: Obj, method: str, params: Any) -> None:
         name = step.get("as", "answer")
@@ -236,7 +236,7 @@ class Actor:
             listed = await client.list_tools()
             self.kept[step.get("as", "answer")] = [tool.name for tool in listed.tools]
 
-    # What it tells of itself
+    # Reports about itself
 
     async def tell(self, value: Any) -> None:
         content = {"type": "text", "text": json.dumps(value)}
@@ -271,7 +271,7 @@ class Actor:
     async def do_tell_heard(self, _: Obj) -> None:
         await self.tell(self.wire.heard)
 
-    # How it misbehaves
+    # Misbehaviour
 
     async def do_sleep(self, step: Obj) -> None:
         await asyncio.sleep(step["sleep"])
@@ -319,7 +319,7 @@ class Actor:
         await self.chunks(step, "agent_message_chunk", "x" * step["huge"])
 
     async def do_spawn(self, step: Obj) -> None:
-        told, tell = os.pipe()  # a pipe of its own, for its stdout may be ours
+        told, tell = os.pipe()  # a separate pipe, since its stdout may be ours
         argv = [sys.executable, "-S", "-c", CHILD, str(tell), "ignores" if step.get("ignores_term") else ""]
         out = None if step.get("holds_stdout") else subprocess.DEVNULL
         subprocess.Popen(  # noqa: ASYNC220 - it is not waited for

@@ -74,4 +74,4 @@ class Session:
         self.waits_for_answers = False
         self.running: asyncio.Task[Any] | None = None
         self.doing: dict[str, asyncio.Event] = {}
-        """What it is busy with; set when that is cancelled."""
+        """The open activities; an event is set when its activity is cancelled."""
