@@ -5,8 +5,6 @@ shares with others: the first event about an id wins, and an event about an unkn
 """
 
 from handrail.store import approvals, calls, credentials, file_changes, operations, rules, terminals
-from handrail.store import operations as activities
-from handrail.store import terminals as sharing
 from handrail.store.approvals import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.calls import (
     CallClientGone,
@@ -56,7 +54,7 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, 
         case TerminalOpened() | TerminalEnded() | TerminalForgotten():
             return terminals.statements(seq, at, event)
         case TerminalTyped() | TerminalTaken() | TerminalReleased() | TerminalAsked() | TerminalWentOn():
-            return [sharing.statement(seq, at, event)]
+            return [terminals.sharing_statement(seq, at, event)]
         case RuleAdded() | RuleRemoved() | FolderTrusted() | FolderDistrusted():
             return [rules.statement(seq, at, event)]
         case FilesRestored():
@@ -68,7 +66,7 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, 
         case OperationOpened() | OperationEnded():
             return operations.statements(seq, at, event)
         case ActivityStarted() | ActivityEnded():
-            return activities.activity_statements(seq, at, event)
+            return operations.activity_statements(seq, at, event)
         case CredentialIssued() | CredentialRevoked():
             return [credentials.statement(at, event)]
         case _:

@@ -96,7 +96,7 @@ class SearchIndex:
             try:
                 await self._journal.follow(await self._start(), self._take)
             except Exception:  # a failing index must not stop the daemon
-                log.exception("what is said cannot be indexed for search just now")
+                log.exception("indexing for search failed; it will be retried")
                 await anyio.sleep(self._again)
                 self._again = min(AGAIN_MAX, 2 * self._again)
 

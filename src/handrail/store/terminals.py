@@ -271,7 +271,7 @@ _FORGOTTEN = "UPDATE terminals SET forgotten_at = ? WHERE id = ? AND forgotten_a
 _OfSharing = TerminalTyped | TerminalTaken | TerminalReleased | TerminalAsked | TerminalWentOn
 
 
-def statement(seq: int, at: int, event: _OfSharing) -> Statement:
+def sharing_statement(seq: int, at: int, event: _OfSharing) -> Statement:
     match event:
         case TerminalTyped(terminal=id, by=by, person=person, text=text, offset=offset):
             return (_TYPED, (seq, id, at, by, int(person), text, offset))

@@ -151,7 +151,7 @@ class Writer:
             if _is_of_the_disk(error):  # fail the whole batch
                 raise
             self._connection.execute("ROLLBACK TO change")
-            log.error("something that was said could not be kept: %s", error)
+            log.error("a change to a thread could not be written: %s", error)
             return False
         finally:
             if self._connection.in_transaction:

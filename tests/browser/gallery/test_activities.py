@@ -1,6 +1,7 @@
 """What an operation is busy with, as the gallery shows it: one line that keeps its place, and a tree with a way out of each part."""
 
 import re
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -16,7 +17,7 @@ PLACES = """one => {
 
 
 def specimen(page: Page, site: str, name: str, wall: str = "activities") -> Locator:
-    page.goto(f"{site}/gallery?wall={wall}")
+    page.goto(f"{site}/gallery?wall={wall}&only={quote(name)}")
     found = page.locator(f'[data-specimen="{name}"]')
     expect(found).to_be_attached()
     found.scroll_into_view_if_needed()

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 def review(page: Page, site: str, name: str) -> Locator:
     """A review, once the guard over it is ready."""
-    found = specimen(shown(page, site), f"review: {name}")
+    found = specimen(shown(page, site, f"review: {name}"), f"review: {name}")
     expect(found.locator("[data-hunk]").first).to_be_visible()
     expect(found.get_by_role("button", name="Keep").first).to_be_visible()
     expect(found.get_by_role("button", name="Send review")).not_to_have_attribute("aria-disabled", "true")
@@ -28,7 +28,7 @@ def test_a_review_says_what_a_person_must_know(page: Page, site: str) -> None:
         "deletion": "Agent will be told: allowed the deletion",
         "refused by a rule": "This cannot be written: Denied by rule 4 of config.toml",
     }
-    shown(page, site)
+    shown(page, site, "review: ")
 
     for name, words in told.items():
         answer = specimen(page, f"review: {name}").get_by_role("group", name="Your review")
@@ -48,7 +48,8 @@ def test_code_is_coloured_by_the_name_of_its_file(page: Page, site: str) -> None
     python = review(page, site, "three hunks")
 
     expect(python.locator(".tok-keyword", has_text="import").first).to_be_visible()
-    expect(specimen(page, "review: new file").locator(".tok-heading").first).to_be_visible()
+    markdown = specimen(shown(page, site, "review: new file"), "review: new file")
+    expect(markdown.locator(".tok-heading").first).to_be_visible()
 
 
 def test_hunks_are_chosen_and_left_with_the_keyboard(page: Page, site: str) -> None:
@@ -107,7 +108,7 @@ def test_a_comment_is_changed_and_taken_back(page: Page, site: str) -> None:
 
 def test_on_a_phone_it_is_never_side_by_side(page: Page, site: str) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
-    shown(page, site)
+    shown(page, site, "guard")
     page.evaluate("localStorage.setItem('handrail.diff', 'split')")
     found = review(page, site, "three hunks")
 
@@ -117,7 +118,7 @@ def test_on_a_phone_it_is_never_side_by_side(page: Page, site: str) -> None:
 
 
 def test_four_thousand_lines_are_drawn_while_the_page_goes_on(page: Page, site: str) -> None:
-    shown(page, site)
+    shown(page, site, "review: large")
     large = specimen(page, "review: large")
     page.evaluate(FRAMES)
     idle = rate(page)
@@ -136,7 +137,7 @@ def test_four_thousand_lines_are_drawn_while_the_page_goes_on(page: Page, site: 
 
 
 def test_an_endless_line_is_cut_and_said_so(page: Page, site: str) -> None:
-    shown(page, site)
+    shown(page, site, "review: one endless line")
     endless = specimen(page, "review: one endless line")
 
     endless.get_by_role("button", name="Draw it").click()

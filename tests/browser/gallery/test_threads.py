@@ -1,6 +1,7 @@
 """Conversations in a real browser and without a daemon: read, written, scrolled through, and safe to look at."""
 
 import base64
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -14,7 +15,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 
 
 def specimen(page: Page, site: str, name: str) -> Locator:
-    page.goto(f"{site}/gallery?wall=threads")
+    page.goto(f"{site}/gallery?wall=threads&only={quote(name)}")
     found = page.locator(f'[data-specimen="{name}"]')
     expect(found).to_be_attached()
     found.scroll_into_view_if_needed()
@@ -55,7 +56,7 @@ def test_what_an_agent_writes_has_no_effect_on_the_page(page: Page, site: str) -
 
 def test_the_browser_itself_refuses_markup_that_was_not_cleaned(page: Page, site: str) -> None:
     other = page.context.new_page()  # whose complaints are what is wanted
-    other.goto(f"{site}/gallery")
+    other.goto(f"{site}/gallery?only=guard")
 
     refused = other.evaluate(
         """() => {
@@ -74,7 +75,7 @@ def test_code_can_be_copied_wherever_it_stands(page: Page, site: str) -> None:
     nested.get_by_role("button", name="Copy this code").click()
     assert "nested" in page.evaluate("navigator.clipboard.readText()")
 
-    answer = page.locator('[data-specimen="thread: an answer"]')
+    answer = specimen(page, site, "thread: an answer")
     block = answer.locator("figure", has_text="python")
     expect(block.locator(".tok-keyword").first).to_be_attached()
     block.get_by_role("button", name="Copy this code").click()

@@ -6,7 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from handrail.store.query import AMONG_IDS, Queries, Value, Where, column_names, columns_of
 from handrail.store.threads.thread_records import MessagePart, MessageRecord, SessionRecord, ThreadRecord
@@ -132,8 +132,6 @@ FROM threads"""
 _PLACES = "SELECT id, coalesce((SELECT max(n) FROM messages WHERE thread = threads.id), 0) FROM threads"
 _PARTS = "SELECT parts.* FROM json_each(?) AS wanted JOIN parts ON parts.message = wanted.value ORDER BY parts.message, parts.n"
 _GROWTHS = "SELECT n, text FROM growths WHERE message = ? ORDER BY n, at"
-
-T = TypeVar("T")
 
 
 def _title(row: sqlite3.Row) -> str:
