@@ -126,7 +126,7 @@ class Writer(Actor):
     """Complete accepts it."""
 
     name = "writer"
-    accepts = True
+    completes_by_accepting = True
 
 
 class ScheduleRunner:

@@ -270,7 +270,7 @@ async def test_a_leaving_daemon_starts_nothing_new(tmp_path: Path) -> None:
 
 async def test_an_answer_to_a_leaving_daemon_is_never_run_twice(tmp_path: Path) -> None:
     class Asked(Patient):
-        accepts = True
+        completes_by_accepting = True
 
     tool = Asked("write")
     async with gate_world(tmp_path, tool) as here:

@@ -75,7 +75,7 @@ class Write(Echo):
     """Appends to a file that is a list; Complete accepts what its preview shows."""
 
     name = "write"
-    accepts = True
+    completes_by_accepting = True
 
     def __init__(self) -> None:
         super().__init__("write")
@@ -92,7 +92,7 @@ class Sheet(Echo):
     """Replaces the content of its sheet with a word. A person may edit the word."""
 
     name = "sheet"
-    accepts = True
+    completes_by_accepting = True
 
     def __init__(self) -> None:
         super().__init__("write")
@@ -118,7 +118,7 @@ class Sheet(Echo):
         bound: Json = {**plan.bound, "after": content}
         return replace(plan, bound=bound, files=(change,), word=content, comments=comments, reviewed=True)
 
-    def tells(self, plan: ToyPlan) -> str:
+    def describe_review(self, plan: ToyPlan) -> str:
         return f"A person made {plan.word} of it." if isinstance(plan, SheetPlan) and plan.reviewed else ""
 
     def changed_since(self, plan: ToyPlan) -> tuple[str, str] | None:
@@ -130,7 +130,7 @@ class Sheet(Echo):
     async def work(self, plan: ToyPlan, call: CallReport) -> Result:
         assert isinstance(plan, SheetPlan)
         self.holds = plan.word
-        told = [self.tells(plan), *(f"{each.line}: {each.text}" for each in plan.comments)]
+        told = [self.describe_review(plan), *(f"{each.line}: {each.text}" for each in plan.comments)]
         return Result(text="\n".join([plan.word, *filter(None, told)]), data={"word": plan.word})
 
 

@@ -272,7 +272,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
 
     output = ChangeOutput
     destructive = True
-    accepts = True
+    completes_by_accepting = True
     verb: ClassVar[str]
 
     def __init__(self, own: Sequence[Path], blobs: Blobs) -> None:
@@ -311,7 +311,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
             raise Refusal(plan.problem or "")
         return _plan_for(plan.place, plan.work.reviewed(content, comments))
 
-    def tells(self, plan: ChangePlan) -> str:
+    def describe_review(self, plan: ChangePlan) -> str:
         """The text the agent will get about a review; empty without one."""
         return "" if plan.work is None else "\n".join(review_lines(plan.work))
 
