@@ -20,7 +20,7 @@ from handrail.gate.shell.shell_parser import Line, parse
 
 BASH = shutil.which("bash") or "/bin/bash"
 NOTE = r"""
-note() { builtin printf '%s\0' "$@" $'\1' >> "$NOTES"; return "$STATUS"; }
+note() { builtin printf '%s\0' "$@" $'\1' >> "$NOTES/$BASHPID"; return "$STATUS"; }
 command_not_found_handle() { note "$@"; }
 builtin set -f
 """
@@ -50,10 +50,11 @@ def is_plain(line: Line, text: str) -> bool:
 
 
 def ran(text: str, names: set[str], folder: Path) -> set[tuple[str, ...]]:
-    """The words of every command that bash ran."""
+    """The words of every command that bash ran. Each process has a file: those of a pipeline write at the same time."""
     begin, notes = folder / "begin", folder / "notes"
     begin.write_text(prelude() + "".join(shim(name) for name in names if "/" in name))
-    notes.write_bytes(b"")
+    shutil.rmtree(notes, ignore_errors=True)
+    notes.mkdir()
     for status in ("0", "1") if "||" in text else ("0",):
         env = {
             "PATH": "/nowhere",
@@ -72,7 +73,7 @@ def ran(text: str, names: set[str], folder: Path) -> set[tuple[str, ...]]:
             check=False,
         )
         assert b"syntax error" not in done.stderr, (text, done.stderr)
-    records = notes.read_bytes().split(b"\x01\0")[:-1]
+    records = [record for file in notes.iterdir() for record in file.read_bytes().split(b"\x01\0")[:-1]]
     return {tuple(word.decode() for word in record.split(b"\0")[:-1]) for record in records}
 
 
