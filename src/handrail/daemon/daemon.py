@@ -296,8 +296,14 @@ class Daemon:
             foundation.terminal_events.forgotten,
         )
         blobs = BlobRetention(self._blobs, undo.keep_days, undo.keep_bytes)
-        knowing = InputDetector(foundation.terminals, self._marked)
-        for work in (foundation.terminals.run, knowing.run, retention.run, blobs.run, foundation.index.run):
+        input_detector = InputDetector(foundation.terminals, self._marked)
+        for work in (
+            foundation.terminals.run,
+            input_detector.run,
+            retention.run,
+            blobs.run,
+            foundation.index.run,
+        ):
             group.start_soon(work)
         if self._config.notify.desktop:
             group.start_soon(Notifier(gate, self._presence.count, os.environ).run)
@@ -331,14 +337,14 @@ class Daemon:
 
     def _build_toolbox(self, gate: Gate, foundation: Foundation) -> Toolbox:
         own = self._own_folders
-        reach = ToolContext(
+        context = ToolContext(
             terminals=foundation.terminals,
             records=foundation.records,
             settings=self._build_terminal_settings(),
             own=own,
             marked=self._marked,
         )
-        return build_toolbox(gate, reach, self._blobs, own)
+        return build_toolbox(gate, context, self._blobs, own)
 
     def _build_terminal_settings(self) -> TerminalSettings:
         terminal, command = self._config.terminal, self._config.command
@@ -420,7 +426,7 @@ def _store_sign_ins(keeper: Keeper, sign_ins: bytes) -> None:
     keeper.post(Remember(keeper.number(), SIGN_INS, sign_ins))
 
 
-def build_toolbox(gate: Gate, reach: ToolContext, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
+def build_toolbox(gate: Gate, context: ToolContext, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
     """Build all tools. `own` are Handrail's own folders, which are protected."""
     tools: list[Tool[Any, Any]] = [
         ReadFile(own),
@@ -430,19 +436,19 @@ def build_toolbox(gate: Gate, reach: ToolContext, blobs: Blobs, own: Sequence[Pa
         WriteFile(own, blobs),
         EditFile(own, blobs),
         ApplyDiff(own, blobs),
-        ExecuteCommand(reach),
-        CreateTrackedTerminal(reach),
-        ListTrackedTerminals(reach),
-        GetTerminalBuffer(reach),
-        SendToTerminal(reach),
-        WaitForTerminal(reach),
-        SearchTerminalBuffer(reach),
-        CloseTerminal(reach),
-        ListCalls(reach.records),
-        GetCall(reach.records),
-        WaitForCall(reach, gate.open, gate.journal),
+        ExecuteCommand(context),
+        CreateTrackedTerminal(context),
+        ListTrackedTerminals(context),
+        GetTerminalBuffer(context),
+        SendToTerminal(context),
+        WaitForTerminal(context),
+        SearchTerminalBuffer(context),
+        CloseTerminal(context),
+        ListCalls(context.records),
+        GetCall(context.records),
+        WaitForCall(context, gate.open, gate.journal),
         ReadTextFile(own),
-        AgentWork(own, reach.settings.environment),
+        AgentWork(own, context.settings.environment),
         AgentForm(),
     ]
     return {tool.name: tool for tool in tools}

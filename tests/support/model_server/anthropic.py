@@ -244,8 +244,6 @@ def error(status: int, message: str) -> Json:
 ANTHROPIC = Dialect(
     name="anthropic",
     said=said,
-    has_tools=lambda body: bool(body.get("tools")),
-    streams=lambda body: bool(body.get("stream")),
     problem=problem,
     stream=stream,
     whole=whole,

@@ -113,8 +113,7 @@ def error(status: int, message: str) -> Json:
 GOOGLE = Dialect(
     name="google",
     said=said,
-    has_tools=lambda body: bool(body.get("tools")),
-    streams=lambda _: True,
+    always_streams=True,
     problem=problem,
     stream=stream,
     whole=whole,

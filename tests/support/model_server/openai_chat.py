@@ -175,8 +175,6 @@ def error(status: int, message: str) -> Json:
 OPENAI = Dialect(
     name="openai",
     said=said,
-    has_tools=lambda body: bool(body.get("tools")),
-    streams=lambda body: bool(body.get("stream")),
     problem=problem,
     stream=stream,
     whole=whole,

@@ -159,8 +159,6 @@ def _usage(turn: Turn) -> Json:
 RESPONSES = Dialect(
     name="responses",
     said=said,
-    has_tools=lambda body: bool(body.get("tools")),
-    streams=lambda body: bool(body.get("stream")),
     problem=problem,
     stream=stream,
     whole=whole,

@@ -156,8 +156,6 @@ class Dialect:
     name: str
     said: Callable[[Json], Sequence[ScriptMessage]]
     """The conversation of a request."""
-    has_tools: Callable[[Json], bool]
-    streams: Callable[[Json], bool]
     problem: Callable[[Json], str | None]
     """Why the provider would refuse this request."""
     stream: Callable[[Turn, str], Iterator[str]]
@@ -168,6 +166,12 @@ class Dialect:
     """A refusal with this status."""
     overloaded: str
     """An error within a stream."""
+    always_streams: bool = False
+    """Whatever the request says."""
+
+    def streams(self, body: Json) -> bool:
+        """Whether the answer to this request is streamed."""
+        return self.always_streams or bool(body.get("stream"))
 
 
 def event(kind: str, **values: Any) -> str:
@@ -212,7 +216,7 @@ class Plays:
     def next(self, body: Json, dialect: Dialect) -> Play:
         said = tuple(dialect.said(body))
         with self._lock:
-            return self._queued(body, said) or self._scripted(said, dialect.has_tools(body))
+            return self._queued(body, said) or self._scripted(said, bool(body.get("tools")))
 
     def _queued(self, body: Json, said: tuple[ScriptMessage, ...]) -> Play | None:
         """From the queue with the longest marker that the conversation or its system prompt contains."""

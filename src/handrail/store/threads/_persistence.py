@@ -25,7 +25,7 @@ class ThreadWriter:
     """Writes the events and streamed changes of all threads through the journal."""
 
     def __init__(self, journal: Journal) -> None:
-        self._outbox = journal.queue
+        self._queue = journal.queue
         self._told = PendingEvents(journal)
         self._dirty: dict[str, Thread] = {}
         self._again = Debounce(AGAIN_SECONDS, journal.queue.schedule_flush)
@@ -39,7 +39,7 @@ class ThreadWriter:
     def mark_dirty(self, thread: Thread) -> None:
         """Note that a thread has streamed changes."""
         self._dirty[thread.id] = thread
-        self._outbox.schedule_flush()
+        self._queue.schedule_flush()
 
     def flush(self) -> None:
         if not self._told.go_on():
@@ -73,7 +73,7 @@ class ThreadWriter:
                 state.safe = True
             thread.settle()
 
-        if self._outbox.write(statements, size_of(statements), done):
+        if self._queue.write(statements, size_of(statements), done):
             return True
         done("lost")
         self._again.request()

@@ -36,8 +36,8 @@ from handrail.store.values import Handover, Json, Role
 class ThreadMessages:
     """The threads in memory, and writing messages to them."""
 
-    def __init__(self, writing: ThreadWriter) -> None:
-        self._writing = writing
+    def __init__(self, writer: ThreadWriter) -> None:
+        self._writer = writer
         self._threads: dict[str, Thread] = {}
 
     def open_message(
@@ -65,7 +65,7 @@ class ThreadMessages:
             queued=queued,
             opened_at=said_at,
         )
-        self._writing.append(
+        self._writer.append(
             MessageOpened(
                 thread=thread,
                 message=message.id,
@@ -93,21 +93,21 @@ class ThreadMessages:
         thread, prompt = self._queued(message)
         thread.last += 1
         prompt.queued, prompt.operation, prompt.n = False, operation, thread.last
-        self._writing.append(PromptSent(thread=thread.id, message=message, operation=operation, n=prompt.n))
+        self._writer.append(PromptSent(thread=thread.id, message=message, operation=operation, n=prompt.n))
         prompt.changed()
         return prompt
 
     def dropped(self, message: str, by: Actor) -> None:
         """Remove a queued prompt. Raises `LookupError` when it is not queued."""
         thread, prompt = self._queued(message)
-        self._writing.append(PromptDropped(thread=thread.id, message=message, by=str(by)))
+        self._writer.append(PromptDropped(thread=thread.id, message=message, by=str(by)))
         thread.drop(prompt)
 
     def put_state(self, thread: str, name: str, data: Json) -> None:
         """Set a named value of the thread as a whole, replacing the old one."""
         kept = self._thread(thread)
         kept.put_state(name, clean_json(data))
-        self._writing.mark_dirty(kept)
+        self._writer.mark_dirty(kept)
 
     def _restored(self, found: MessageRecord) -> Message:
         """Rebuild a message that was open when the daemon ended."""
@@ -130,12 +130,12 @@ class ThreadMessages:
         thread = self._threads.get(message.thread)
         if thread is None or message.id in thread.dropped:  # removed while a writer still held the message
             return message.rev + 1
-        self._writing.mark_dirty(thread)
+        self._writer.mark_dirty(thread)
         return thread.touch(message)
 
     def _ended(self, message: Message) -> None:
         if message.thread in self._threads and message.stop is not None:
-            self._writing.append(
+            self._writer.append(
                 MessageEnded(
                     thread=message.thread, message=message.id, stop=message.stop, said_at=message.said_at
                 )
@@ -155,7 +155,7 @@ class Threads(ThreadMessages):
         super().__init__(ThreadWriter(journal))
         self._journal = journal
         self._records = records
-        self._reading = ThreadReader(records)
+        self._reader = ThreadReader(records)
         self._default = anyio.Lock()
 
     def open(
@@ -172,7 +172,7 @@ class Threads(ThreadMessages):
         """Open a thread; return its id."""
         thread = f"h{secrets.token_hex(5)}"
         self._threads[thread] = Thread(thread)
-        self._writing.append(
+        self._writer.append(
             ThreadOpened(
                 thread=thread,
                 workspace=workspace,
@@ -197,7 +197,7 @@ class Threads(ThreadMessages):
 
     def rename(self, thread: str, title: str, by: Actor) -> None:
         self._thread(thread)
-        self._writing.append(ThreadRenamed(thread=thread, title=title, by=str(by)))
+        self._writer.append(ThreadRenamed(thread=thread, title=title, by=str(by)))
 
     async def fork(self, thread: str, message: str, before: bool, title: str, by: Actor) -> str:
         """Copy a thread up to a message, without the message itself if `before`; return the new id.
@@ -237,13 +237,13 @@ class Threads(ThreadMessages):
         """Delete a thread. On return, its messages are gone from the database. Ends all followers."""
         self._thread(thread).delete()
         del self._threads[thread]
-        self._writing.append(ThreadDeleted(thread=thread, by=str(by)))
+        self._writer.append(ThreadDeleted(thread=thread, by=str(by)))
         await self.written()
 
     def bind(self, thread: str, agent: str, session: str, how: Handover, upto: int) -> None:
         """Record the agent's session id for a thread, and the position `upto` which the agent knows."""
         self._thread(thread)
-        self._writing.append(SessionBound(thread=thread, agent=agent, session=session, how=how, upto=upto))
+        self._writer.append(SessionBound(thread=thread, agent=agent, session=session, how=how, upto=upto))
 
     async def sessions(self, thread: str) -> dict[str, SessionRecord]:
         """Return the sessions of a thread by agent."""
@@ -252,19 +252,19 @@ class Threads(ThreadMessages):
 
     async def snapshot(self, thread: str, limit: int = NEWEST) -> Snapshot:
         """Return the newest messages, open ones included, and the revision to follow from."""
-        return await self._reading.snapshot(self._thread(thread), limit)
+        return await self._reader.snapshot(self._thread(thread), limit)
 
     async def page(self, thread: str, before: int, limit: int = NEWEST) -> Page:
         """Return the newest messages before position `before`."""
-        return await self._reading.page(self._thread(thread), before, limit)
+        return await self._reader.page(self._thread(thread), before, limit)
 
     async def messages(self, thread: str) -> list[MessageRecord]:
         """Return all messages, queued ones included."""
-        return await self._reading.messages(self._thread(thread))
+        return await self._reader.messages(self._thread(thread))
 
     async def transcript(self, thread: str, after_n: int = 0) -> list[MessageRecord]:
         """Return the messages after position `after_n`, without queued ones."""
-        messages = await self._reading.messages(self._thread(thread), after_n)
+        messages = await self._reader.messages(self._thread(thread), after_n)
         return [message for message in messages if not message.queued]
 
     async def follow(
@@ -272,7 +272,7 @@ class Threads(ThreadMessages):
     ) -> None:
         """Send combined changes after `after_rev`, at the pace of `send`, until the thread is deleted."""
         kept = self._thread(thread)
-        await Follower(kept, after_rev, lambda: self._reading.snapshot(kept, NEWEST)).run(send)
+        await Follower(kept, after_rev, lambda: self._reader.snapshot(kept, NEWEST)).run(send)
 
     async def written(self) -> None:
         """Return when every change so far is on disk. Raises `Unwritable`."""
@@ -287,9 +287,7 @@ class Threads(ThreadMessages):
             if not message.queued:
                 message.end("interrupted")
         for operation in await self._records.operations.still_open():
-            self._writing.append(
-                OperationEnded(operation=operation.id, cancelled_by=None, stop="interrupted")
-            )
+            self._writer.append(OperationEnded(operation=operation.id, cancelled_by=None, stop="interrupted"))
         await self.written()
 
 

@@ -225,9 +225,8 @@ class InputDetector:
             watched.due = min(watched.stirred_at + QUIET, watched.looked_at + apart)
             return
         watched.looked_at, before = now, _Before(watched.stirred_at, terminal.tail.end, quiet)
-        with suppress(
-            KeeperError
-        ):  # the terminal has ended or the keeper is lost: other callbacks report both
+        # An error means that the terminal has ended or the keeper is lost: other callbacks report both.
+        with suppress(KeeperError):
             await self._update(watched, await terminal.look(), before)
         watched.due = self._next_due(watched)
 
