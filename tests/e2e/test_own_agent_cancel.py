@@ -1,7 +1,7 @@
-"""Cancel at 60 random moments: always a valid history, never a process that is left.
+"""Cancel at 200 random moments: always a valid history, never a process that is left.
 
 Each moment is relative to a fact of the operation, so that every part of it is hit; the seed is printed, and
-HANDRAIL_SEED plays the same moments again. The bench cancels at 200 moments and measures how long each takes.
+HANDRAIL_SEED plays the same moments again. The bench measures how long a cancel takes.
 """
 
 import json

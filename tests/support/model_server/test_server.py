@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from tests.house.source import ROOT
@@ -88,7 +89,7 @@ def test_each_answer_of_a_conversation_is_the_next_turn_of_its_script(model: Mod
     assert second.json()["content"] == [{"type": "text", "text": "Second."}]
     third = openai(model, prompt, assistant("First."), assistant("Second."), user("And?"))
     assert third.json()["choices"][0]["message"]["content"] == "That was all."
-    assert [each.ended for each in model.asked] == ["whole"] * 3
+    assert anyio.run(model.endings) == ["whole"] * 3
 
 
 def test_what_is_asked_without_tools_is_beside_the_conversation(model: ModelServer) -> None:
@@ -118,7 +119,7 @@ def test_trouble_comes_once_for_each_request_before_the_turn(model: ModelServer)
         with pytest.raises(httpx.TransportError):
             anthropic(model, prompt, stream=True)
     assert "message_stop" in anthropic(model, prompt, stream=True).text
-    assert [each.ended for each in model.asked] == ["refused", "refused", "cut", "cut", "whole"]
+    assert anyio.run(model.endings) == ["refused", "refused", "cut", "cut", "whole"]
 
 
 def test_a_stream_has_each_word_by_itself_and_tools_in_pieces(model: ModelServer) -> None:
