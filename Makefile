@@ -13,6 +13,8 @@ QUICK := $(addprefix tests/,gate house server store) $(wildcard tests/test_*.py)
 SUITE = $(PY) -m scripts.suite $(if $(PYTEST_ARGS),--extra="$(PYTEST_ARGS)")
 CHORE := $(MAKE) --no-print-directory
 
+# Each test starts processes of the project: let the first one store its compiled modules for the others.
+unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
