@@ -28,6 +28,7 @@ run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 	@$(PY) -m handrail up --foreground
 
 test: tools $(VENV)/dev ui ## everything: checks, page, unit, end-to-end and browser tests, real agents
+	@$(PY) -m compileall -q src  # else each of the users that tests create would compile everything again
 	@$(SUITE) --before "$(REAL)=$(CHORE) agents" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
 
 test-quick: $(VENV)/dev ## the checks and the unit tests: no daemon, no browser, no real agents
