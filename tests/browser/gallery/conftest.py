@@ -3,8 +3,6 @@
 The gallery needs no daemon: it shows every component in every state from its own fixtures.
 """
 
-import os
-import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from tests.support.browser_tab import QUIET, find_chromium
 
 from handrail.server.app import STATIC, page_routes
 from handrail.server.guard import CSP
@@ -57,10 +56,8 @@ def site() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Gone with the module: while it is there, this thread has a running loop, and no other can run in it."""
-    program = os.environ.get("HANDRAIL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert program, "The browser tests need Chromium; HANDRAIL_CHROMIUM may name its program."
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*QUIET])
         yield browser
         browser.close()
 
