@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.support.actors import ANN
-from tests.support.gate_world import full_disk, gate_world, hung_disk, make_answer
+from tests.support.gate_world import full_disk, gate_world, hung_disk, make_answer, rule
 from tests.support.sample_tools import Echo, Patient, Planner, Printer, ToyPlan, Write
 
 from handrail.errors import Unwritable
@@ -28,9 +28,9 @@ class Watched(Journal):
 
     waits = 0
 
-    async def committed(self, seq: int) -> None:
-        self.waits += seq > self.durable
-        await super().committed(seq)
+    async def committed(self, seq: int, *, sync: bool = True) -> None:
+        self.waits += seq > (self.synced if sync else self.durable)
+        await super().committed(seq, sync=sync)
 
 
 @asynccontextmanager
@@ -66,6 +66,26 @@ async def test_a_read_waits_for_one_commit_and_an_effect_for_two(
         await here.submit("echo")
         assert isinstance(here.journal, Watched)
         assert here.journal.waits == waits
+
+
+@pytest.mark.parametrize(("action", "syncs"), [("read", False), ("write", True)])
+async def test_a_read_is_answered_without_a_sync_of_the_disk_and_an_effect_with_one(
+    tmp_path: Path, action: str, syncs: bool
+) -> None:
+    tool = Echo("read" if action == "read" else "write")
+    async with gate_world(tmp_path, tool, default="allow") as here:
+        await here.submit("echo")
+        assert (here.journal.synced == here.journal.durable) == syncs
+
+
+async def test_a_read_that_a_person_allowed_is_answered_with_a_sync(tmp_path: Path) -> None:
+    async with gate_world(tmp_path, Echo("read")) as here:
+        here.rules.add(rule("ask", tool="echo"), ANN)
+        client = here.client("echo")
+        approval = await here.question(await client.call())
+        await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
+        await client.reply()
+        assert here.journal.synced == here.journal.durable
 
 
 async def test_an_effect_is_on_record_before_it_starts_and_its_outcome_before_it_is_told(

@@ -13,6 +13,7 @@ from handrail.errors import Unwritable
 from handrail.store import writer
 from handrail.store.database import open_files
 from handrail.store.events import CallOpened, DaemonStopped, Entry
+from handrail.store.hash_chain import Link, read_head
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Reader
 
@@ -286,3 +287,55 @@ async def test_a_disk_that_hangs_refuses_more_than_memory_may_hold(
             await journal.committed(first)
             await journal.committed(journal.append(daemon_stopped("x" * 9_000)))
         assert journal.durable == 2
+
+
+async def test_a_commit_without_a_sync_is_followed_and_synced_soon_after(
+    kept: JournalFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SYNC_SECONDS", 0.2)
+    async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
+        follower = Follower()
+        group.start_soon(journal.follow, 0, follower.send)
+
+        seq = journal.append(daemon_stopped("a read"))
+        await journal.committed(seq, sync=False)
+
+        assert (journal.durable, journal.synced) == (seq, 0)
+        await follower.reached(1)
+        with closing(sqlite3.connect(kept.path)) as other:
+            assert other.execute("SELECT count(*) FROM events").fetchone() == (1,)
+        with anyio.fail_after(10):
+            while journal.synced < seq:  # noqa: ASYNC110 - nothing announces a sync
+                await anyio.sleep(0.01)
+        group.cancel_scope.cancel()
+
+
+async def test_waiting_for_a_sync_syncs_what_was_committed_without_one(kept: JournalFiles) -> None:
+    async with open_journal(kept.path, kept.head) as journal:
+        seq = journal.append(daemon_stopped("a read"))
+        await journal.committed(seq, sync=False)
+        assert journal.synced == 0
+
+        await journal.committed(seq)
+
+        assert journal.synced == seq
+        other = journal.append(daemon_stopped("an effect"))
+        await journal.committed(other)
+        assert journal.synced == other
+
+
+async def test_the_head_file_is_never_ahead_of_what_was_synced(kept: JournalFiles) -> None:
+    """After a power loss a head that is ahead of the database would look like a journal whose end was cut off."""
+    async with open_journal(kept.path, kept.head) as journal:
+        effect = await append_all(journal, "an effect")
+        read = journal.append(daemon_stopped("a read"))
+        await journal.committed(read, sync=False)
+        assert newest(kept) == effect
+    assert newest(kept) == read
+
+
+def newest(kept: JournalFiles) -> int:
+    """The number in the head file."""
+    link = read_head(kept.head)
+    assert isinstance(link, Link)
+    return link.seq

@@ -1,5 +1,6 @@
 """A full disk and a read-only file: nothing is half written, whoever waits is told, and it recovers."""
 
+import errno
 import os
 import resource
 import subprocess
@@ -62,6 +63,27 @@ async def test_after_space_is_back_the_next_append_is_kept_and_the_chain_is_whol
     verdict = verify(kept.path, kept.head)
     assert verdict.ok, str(verdict)
     assert verdict.rows == 2
+
+
+async def test_a_committed_event_that_cannot_be_synced_is_refused_to_who_waits_for_that(
+    kept: JournalFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async with open_journal(kept.path, kept.head) as journal:
+        seq = journal.append(daemon_stopped("a read"))
+        await journal.committed(seq, sync=False)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", fail)
+            await refused(journal, seq)
+        assert journal.durable == seq
+
+        other = journal.append(daemon_stopped("space is back"))
+        with anyio.fail_after(10):
+            await journal.committed(other)
+            await journal.committed(seq)
+        assert journal.synced == other
 
 
 async def test_a_lost_number_stays_lost_even_after_others_are_durable(kept: JournalFiles) -> None:

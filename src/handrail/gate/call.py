@@ -110,6 +110,11 @@ class Call:
         return None if self.outcome is None else self.outcome.by
 
     @property
+    def only_read(self) -> bool:
+        """It ran without effect and without a person's answer: its record need not survive a power loss."""
+        return self.plan is not None and not self.plan.acts and self.approval is None
+
+    @property
     def elapsed_ms(self) -> int:
         return int((anyio.current_time() - self.since) * 1000)
 
@@ -122,8 +127,8 @@ class Call:
         """Wait until the events of a settled call are durable. Raises Unwritable."""
         if self.unrecorded is not None:
             raise self.unrecorded
-        await self.journal.committed(self.settled_seq)
-        await self.journal.committed(self.opened_seq)
+        await self.journal.committed(self.settled_seq, sync=not self.only_read)
+        await self.journal.committed(self.opened_seq, sync=not self.only_read)
 
     def start(self, plan: Plan, allowed_by: Actor, rules: tuple[str, ...] = ()) -> int:
         """Journal `CallStarted`; returns the sequence number to await before any effect."""

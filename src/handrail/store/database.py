@@ -108,6 +108,8 @@ class Files:
     """The newest row."""
     highest: int
     """The highest number known to have been assigned; above `last.seq` after a truncation."""
+    wal: Path
+    """The write-ahead log of the database."""
 
 
 def open_files(path: Path, head: Path) -> Files:
@@ -117,7 +119,9 @@ def open_files(path: Path, head: Path) -> Files:
         try:
             last = newest(connection)
             highest = _keep_evidence(connection, last, head)
-            return Files(connection, _open_head(head, last), last, highest)
+            return Files(
+                connection, _open_head(head, last), last, highest, path.with_name(path.name + "-wal")
+            )
         except BaseException:
             connection.close()
             raise

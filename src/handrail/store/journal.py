@@ -54,12 +54,16 @@ class Journal:
         self.head = files.highest
         """The number assigned last."""
         self.durable = files.last.seq
-        """The newest number on disk."""
+        """The newest number committed: it survives the end of the process."""
+        self.synced = files.last.seq
+        """The newest number that also survives a power loss."""
         self.commits = 0
         """Number of commits so far; each holds one or more events."""
         self.queue = WriteQueue(files, self._landed, self._fell)
         """The queue to the writer; takes streamed changes as well as events."""
         self._lost: list[tuple[range, str]] = []
+        self._sync_failure = (self.synced, "")
+        """The newest number that could not be synced, and why."""
         self._waiting: dict[int, Bell] = {}
         self._bell = Bell()
         self._ring = Ring(self.durable)
@@ -76,13 +80,15 @@ class Journal:
         self.queue.put(self.head, time.time_ns() // 1_000_000, event, payload)
         return self.head
 
-    async def committed(self, seq: int) -> None:
+    async def committed(self, seq: int, *, sync: bool = True) -> None:
         """Return when the event is on disk; raise `Unwritable` when it is lost.
 
-        Implies nothing about earlier events: a failed commit loses its own, and later ones may succeed.
+        Without `sync` it survives the end of the process, but perhaps not a power loss: enough for an event that
+        neither precedes an effect nor acknowledges an answer. Implies nothing about earlier events: a failed commit
+        loses its own, and later ones may succeed.
         """
-        while not self._settled(seq):
-            self.queue.order_commit()
+        while not self._settled(seq, sync):
+            self.queue.order_commit(sync)
             await self._waiting.setdefault(seq, Bell()).wait()
 
     async def written(self) -> None:
@@ -97,7 +103,7 @@ class Journal:
         self.queue.flush()
         if not self.queue.write((), 0, done):
             raise Unwritable("the disk does not keep up")
-        self.queue.order_commit()
+        self.queue.order_commit(sync=True)
         await bell.wait()
         if fates != ["landed"]:
             raise Unwritable(self._lost[-1][1])
@@ -125,21 +131,32 @@ class Journal:
         self._reader.close()
         self.queue.close()
 
-    def _settled(self, seq: int) -> bool:
+    def _settled(self, seq: int, sync: bool) -> bool:
         for lost, reason in self._lost:
             if seq in lost:
                 raise Unwritable(reason)
-        return seq <= self.durable
+        if seq <= self.synced or not sync:
+            return seq <= self.durable
+        failed, reason = self._sync_failure
+        if seq <= failed:
+            raise Unwritable(reason)
+        return False
 
-    def _landed(self, rows: Sequence[Row]) -> None:
+    def _landed(self, rows: Sequence[Row], synced: bool) -> None:
         self.commits += 1
         for row in rows:
             self.durable = row.seq
             self._ring.add(Entry(seq=row.seq, at=row.at, event=row.event), len(row.payload))
-            self._wake(row.seq)
+        if synced:
+            self.synced = self.durable
+        self._wake_committed()
         if rows:
             self._bell.set()
             self._bell = Bell()
+
+    def _wake_committed(self) -> None:
+        for seq in [seq for seq in self._waiting if seq <= self.durable]:
+            self._wake(seq)
 
     def _fell(self, reason: str) -> None:
         """Mark every event that is not durable as lost. The next append tries again."""
@@ -147,7 +164,8 @@ class Journal:
         if self._lost and self._lost[-1][0].start == lost.start:
             del self._lost[-1]  # nothing was committed since: extend the range
         self._lost.append((lost, reason))
-        for seq in lost:
+        self._sync_failure = (self.durable, reason)
+        for seq in [*self._waiting]:
             self._wake(seq)
 
     def _wake(self, seq: int) -> None:

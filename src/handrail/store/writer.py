@@ -3,6 +3,9 @@
 `WriteQueue` is the event loop's side: it queues events and changes, and orders commits. `Writer` is the thread: it owns
 the writing connection, the last link of the chain and the head file. `Upkeep` rewrites the file after a deletion.
 
+A commit either syncs the disk or not. One that does not survives the end of the process, but not a power loss; it costs
+a tenth. The caller decides by `sync`, and everything is synced after `SYNC_SECONDS` in any case.
+
 A `Change` is SQL that belongs to no event (streamed text, for example). It keeps its place among the events. If the
 database rejects one for a reason other than the disk, that change alone is refused.
 
@@ -11,6 +14,7 @@ A failed batch also drops everything queued before the event loop learned of the
 """
 
 import logging
+import os
 import sqlite3
 import threading
 from collections import deque
@@ -29,6 +33,8 @@ from handrail.store.threads.thread_records import ThreadDeleted
 
 log = logging.getLogger(__name__)
 
+Order = Literal["commit", "sync", "close"]
+"""commit: without a sync of the disk. sync: with one, also of earlier commits. close: sync, and end the thread."""
 Fate = Literal["landed", "lost", "refused"]
 """The outcome of a change. landed: on disk. lost: not on disk, may be retried. refused: the database rejects it."""
 
@@ -58,22 +64,28 @@ class Change:
 
 
 class Writer:
-    """The only thread that writes to the database. Calls `landed` and `fell` in that thread; they must not block."""
+    """The only thread that writes to the database. Calls `landed` and `fell` in that thread; they must not block.
+
+    `landed` gets the rows of a commit, the changes that the database refused, and whether the disk was synced.
+    """
 
     def __init__(
         self,
         files: Files,
-        landed: Callable[[Sequence[Row | Change], frozenset[Change]], object],
+        landed: Callable[[Sequence[Row | Change], frozenset[Change], bool], object],
         fell: Callable[[str], object],
     ) -> None:
         self._connection = files.connection
         self._head = files.head
         self._last = files.last
+        self._wal = files.wal
         self._landed = landed
         self._fell = fell
         self._era = 0
         self._rows: deque[Row | Change] = deque()
-        self._orders: SimpleQueue[bool] = SimpleQueue()
+        self._orders: SimpleQueue[Order] = SimpleQueue()
+        self._syncs = True
+        """The connection's setting: whether a commit syncs the disk."""
         self._upkeep = Upkeep(files.connection, self._orders)
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._thread.start()
@@ -82,24 +94,24 @@ class Writer:
         """Queue a row without waking the thread: waking costs the caller more than queueing."""
         self._rows.append(row)
 
-    def write(self) -> None:
-        """Order a commit of everything queued; does not wait for it."""
-        self._orders.put(True)
+    def write(self, sync: bool) -> None:
+        """Order a commit of everything queued; does not wait for it. With `sync`, also of earlier rows, to the disk."""
+        self._orders.put("sync" if sync else "commit")
 
     def close(self) -> None:
         """Write everything queued, then close the files. Blocks."""
-        self._orders.put(False)
+        self._orders.put("close")
         self._thread.join()
         self._connection.close()
         self._head.close()
 
     def _work(self) -> None:
-        more = True
-        while more:
-            more = self._upkeep.next_order()
+        order: Order = "commit"
+        while order != "close":
+            order = self._upkeep.next_order()
             rows = [row for row in self._take() if row.era == self._era]
-            if rows:
-                self._write(rows)
+            if rows or order != "commit":
+                self._write(rows, sync=order != "commit")
 
     def _take(self) -> list[Row | Change]:
         rows: list[Row | Change] = []
@@ -107,19 +119,35 @@ class Writer:
             rows.append(self._rows.popleft())
         return rows
 
-    def _write(self, rows: list[Row | Change]) -> None:
+    def _write(self, rows: list[Row | Change], sync: bool) -> None:
         try:
-            last, refused = self._commit(rows)
+            self._set_sync(sync)
+            last, refused = self._commit(rows) if rows else self._sync_log()
         except Exception as error:  # the thread must survive any failure of a batch
             self._era += 1
             self._fell(_reason(error))
         else:
             self._last = last
-            self._tell_head()
+            if sync:  # a head that is ahead of the disk after a power loss would look like a cut journal
+                self._tell_head()
             if any(isinstance(row, Row) and isinstance(row.event, ThreadDeleted) for row in rows):
                 self._upkeep.deleted()
             self._upkeep.empty_log()
-            self._landed(rows, refused)
+            self._landed(rows, refused, sync)
+
+    def _set_sync(self, sync: bool) -> None:
+        if sync != self._syncs:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
+            self._syncs = sync
+
+    def _sync_log(self) -> tuple[Link, frozenset[Change]]:
+        """Sync earlier commits: a transaction that writes nothing would not. A checkpoint syncs by itself."""
+        log_file = os.open(self._wal, os.O_RDONLY)
+        try:
+            os.fsync(log_file)
+        finally:
+            os.close(log_file)
+        return self._last, frozenset()
 
     def _commit(self, rows: list[Row | Change]) -> tuple[Link, frozenset[Change]]:
         link = self._last
@@ -193,6 +221,8 @@ LINGER_SECONDS = 0.01
 """How long an event without a waiter may stay in memory, so that the events of one call share a commit."""
 FLOW_SECONDS = 0.1
 """How long streamed changes may stay in memory: bounds how much a crash loses."""
+SYNC_SECONDS = 1.0
+"""How long a commit without a sync may wait for one: bounds how much a power loss loses."""
 
 
 class StreamSource(Protocol):
@@ -213,7 +243,7 @@ class WriteQueue:
     def __init__(
         self,
         files: Files,
-        landed: Callable[[Sequence[Row]], object],
+        landed: Callable[[Sequence[Row], bool], object],
         fell: Callable[[str], object],
     ) -> None:
         self._tell_landed = landed
@@ -221,14 +251,16 @@ class WriteQueue:
         self._era = 0
         self._pending = 0
         self._unordered = False
+        self._unsynced = False
         self._changes: deque[Change] = deque()
         self._flows: list[StreamSource] = []
         self._facts_linger = Debounce(LINGER_SECONDS, self.order_commit)
         self._flows_linger = Debounce(FLOW_SECONDS, self.order_commit)
+        self._sync_linger = Debounce(SYNC_SECONDS, lambda: self.order_commit(sync=True))
         soon = soon_here()
         self._writer = Writer(
             files,
-            lambda rows, refused: soon(self._landed, rows, refused),
+            lambda rows, refused, synced: soon(self._landed, rows, refused, synced),
             lambda reason: soon(self._fell, reason),
         )
 
@@ -241,7 +273,7 @@ class WriteQueue:
         """Queue an event; call `check_space` first. Written with the next order, at the latest after `LINGER_SECONDS`."""
         self._pending += len(payload)
         self._writer.put(Row(seq, at, event, payload, self._era))
-        self._unordered = True
+        self._note_unordered()
         self._facts_linger.request()
 
     def add_source(self, flow: StreamSource) -> None:
@@ -263,18 +295,21 @@ class WriteQueue:
         change = Change(tuple(statements), size, self._era, done)
         self._changes.append(change)
         self._writer.put(change)
-        self._unordered = True
+        self._note_unordered()
         self._flows_linger.request()
         return True
 
-    def order_commit(self) -> None:
-        """Flush the sources and order a commit, unless everything queued is already ordered."""
+    def order_commit(self, sync: bool = False) -> None:
+        """Flush the sources and order a commit, unless everything queued is already ordered (with a sync)."""
         self.flush()
         self._facts_linger.cancel()
         self._flows_linger.cancel()
-        if self._unordered:
+        if self._unsynced if sync else self._unordered:
             self._unordered = False
-            self._writer.write()
+            self._writer.write(sync)
+        if sync:
+            self._unsynced = False
+            self._sync_linger.cancel()
 
     def flush(self) -> None:
         """Have every source queue its changes."""
@@ -288,10 +323,14 @@ class WriteQueue:
     def _is_full(self, size: int) -> bool:
         return self._pending + size > PENDING_BYTES and self._pending > 0
 
-    def _landed(self, rows: Sequence[Row | Change], refused: frozenset[Change]) -> None:
+    def _note_unordered(self) -> None:
+        self._unordered = self._unsynced = True
+        self._sync_linger.request()
+
+    def _landed(self, rows: Sequence[Row | Change], refused: frozenset[Change], synced: bool) -> None:
         facts = [row for row in rows if isinstance(row, Row)]
         self._pending -= sum(len(row.payload) for row in facts)
-        self._tell_landed(facts)
+        self._tell_landed(facts, synced)
         for change in rows:
             if isinstance(change, Change):
                 self._pending -= change.size
@@ -320,14 +359,14 @@ READERS_MS = 100
 class Upkeep:
     """Removes deleted content from the file: truncates the WAL and runs VACUUM. Used in the writer's thread."""
 
-    def __init__(self, connection: sqlite3.Connection, orders: SimpleQueue[bool]) -> None:
+    def __init__(self, connection: sqlite3.Connection, orders: "SimpleQueue[Order]") -> None:
         self._connection = connection
         self._orders = orders
         self._empties = False
         self._refusals = 0
         self._due = bool(connection.execute("SELECT due FROM upkeep").fetchone()[0])
 
-    def next_order(self) -> bool:
+    def next_order(self) -> "Order":
         """Wait for the next order. If a rewrite is due and no order comes for a while, run VACUUM first."""
         while self._due:
             try:
