@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -105,6 +106,7 @@ class WebServer(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                date_header=False,
                 proxy_headers=False,
                 ws_max_size=WS_BYTES,
                 ws_per_message_deflate=False,
@@ -116,6 +118,11 @@ class WebServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+    async def main_loop(self) -> None:
+        """Sleep until cancelled. Uvicorn's own loop wakes ten times a second, to keep the date header current."""
+        self.server_state.default_headers = self.config.encoded_headers
+        await anyio.sleep_forever()
 
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {

@@ -14,22 +14,31 @@ BEAT_SECONDS = 0.02
 """Sampling interval of the loop lag: short enough to catch a stall of a few milliseconds."""
 BEATS_KEPT = 3000
 """Lag samples kept: one minute."""
+WATCHED_SECONDS = 120.0
+"""How long sampling goes on after a request for the health: an idle daemon must not wake up."""
 
 
 class LoopMonitor:
-    """Measures the lag of the event loop, continuously."""
+    """Measures the lag of the event loop, for a while after each request for the health."""
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
         self._lags: deque[float] = deque(maxlen=BEATS_KEPT)
+        self._until = 0.0
+        self._requested = anyio.Event()
 
     async def run(self) -> None:
         while True:
-            due = anyio.current_time() + BEAT_SECONDS
-            await anyio.sleep(BEAT_SECONDS)
-            self._lags.append(anyio.current_time() - due)
+            await self._requested.wait()
+            while (due := anyio.current_time() + BEAT_SECONDS) < self._until:
+                await anyio.sleep(BEAT_SECONDS)
+                self._lags.append(anyio.current_time() - due)
+            self._lags.clear()
+            self._requested = anyio.Event()
 
     async def health(self) -> Health:
+        self._until = anyio.current_time() + WATCHED_SECONDS
+        self._requested.set()
         return Health(
             ok=True, version=__version__, daemon=self._daemon_health(), keeper=await self._keeper_health()
         )
