@@ -64,7 +64,11 @@ def test_little_space_is_told_before_there_is_none(
 
 
 def test_a_missing_ripgrep_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    def scripts(_: str) -> str:
+        return str(tmp_path)
+
+    monkeypatch.setattr("sysconfig.get_path", scripts)
+    monkeypatch.setattr("handrail.launcher.programs.SYSTEM_FOLDERS", ())
     monkeypatch.setenv("PATH", str(tmp_path))
     assert check_ripgrep().level == "bad"
     (tmp_path / "rg").touch(0o755)

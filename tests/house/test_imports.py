@@ -10,7 +10,7 @@ from tests.house.source import imports as imports_of
 
 EVERYONE = {"", "errors", "framing", "hardening", "hidden_text", "paths"}
 ALMOST = {*EVERYONE, "config"}
-BARE = {*EVERYONE, "keeper", "door"}  # packages that use the standard library only
+BARE = {*EVERYONE, "keeper", "door", "launcher"}  # packages that use the standard library only
 
 MAY_IMPORT = {
     "": set[str](),
@@ -23,9 +23,10 @@ MAY_IMPORT = {
     "provider_keys": EVERYONE,
     "keeper": EVERYONE,
     "door": {*EVERYONE, "keeper.protocol"},
+    "launcher": {*EVERYONE, "keeper.lineage"},
     "store": ALMOST,
     "gate": {*ALMOST, "store"},
-    "terminal": {*ALMOST, "keeper.protocol", "keeper.message_framing", "keeper.lineage", "store"},
+    "terminal": {*ALMOST, "keeper.protocol", "keeper.message_framing", "keeper.lineage", "launcher", "store"},
     "tools": {*ALMOST, "gate", "store", "terminal"},
     "upstream": {*ALMOST, "gate", "store", "terminal"},
     "agents": {*ALMOST, "gate", "store", "terminal"},
@@ -33,7 +34,7 @@ MAY_IMPORT = {
     "server": {*ALMOST, "agents", "gate", "store", "terminal"},
     "cli": {*ALMOST, "daemon", "demo", "doctor", "door", "provider_keys"},  # daemon, doctor: to run them
     "demo": {*EVERYONE, "door"},
-    "doctor": {*ALMOST, "door", "gate.rules.rules", "keeper.protocol", "provider_keys", "store"},
+    "doctor": {*ALMOST, "door", "gate.rules.rules", "keeper.protocol", "launcher", "provider_keys", "store"},
     "__main__": {*EVERYONE, "own_agent.__main__", "cli", "door"},
 }
 MAY_IMPORT["daemon"] = {*MAY_IMPORT} - {"__main__", "cli", "demo", "doctor", "own_agent", "provider_keys"}

@@ -40,6 +40,7 @@ from handrail.gate.rules.trust import TrustedFolder
 from handrail.gate.tool import Tool, Toolbox
 from handrail.hardening import hide_memory
 from handrail.keeper.protocol import Remember
+from handrail.launcher.child import prestart
 from handrail.paths import Places
 from handrail.server.access import Access, Client
 from handrail.server.api.call_models import Restart
@@ -112,6 +113,7 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
     try:
         standing = UserRules.of(config, places.config, os.path.realpath(Path.home()))
         with hold_lock(places.daemon_lock):
+            prestart()
             daemon = Daemon(places, config, standing, port, announce)
             return anyio.run(daemon.serve, backend="asyncio")
     except (BadConfig, AlreadyRunning, NewerSchema, Unwritable) as problem:

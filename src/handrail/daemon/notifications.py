@@ -5,18 +5,17 @@ approval.
 """
 
 import logging
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
-import handrail
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.hidden_text import hidden_name
+from handrail.launcher.child import LaunchError, start_program
+from handrail.launcher.programs import find_program
 from handrail.store.events import ApprovalOpened, Entry
 
 log = logging.getLogger(__name__)
@@ -34,15 +33,9 @@ LONGEST = 120
 ADVICE = "Answer with `handrail approvals -f`, or on the page: `handrail open`."
 DESKTOP = (
     *("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"),
-    *("HOME", "LANG", "PATH"),
+    *("HOME", "LANG"),
 )
 """Environment variables passed to the notification program."""
-
-# The program is marked like everything Handrail starts, so that it cannot pass for a person.
-_LAUNCH = (
-    "import os, sys; sys.path.insert(0, sys.argv[1]); from handrail.keeper.lineage import mark; "
-    "mark(); os.execv(sys.argv[2], sys.argv[2:])"
-)
 _SCRIPT = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
 
 
@@ -59,8 +52,9 @@ class Notifier:
         burst: float = BURST_SECONDS,
         bound: float = SHOW_SECONDS,
         system: str = sys.platform,
+        find: Callable[[str], str | None] = find_program,
     ) -> None:
-        """`pages` returns the number of connected followers who could answer."""
+        """`pages` returns the number of connected followers who could answer, `find` the path of a program."""
         self._gate = gate
         self._pages = pages
         self._environment = {name: environment[name] for name in DESKTOP if name in environment}
@@ -68,6 +62,7 @@ class Notifier:
         self._burst = burst
         self._bound = bound
         self._system = system
+        self._find = find
         self._opened: list[ApprovalOpened] = []
         self._has_new = anyio.Event()
         self._missing = False
@@ -105,27 +100,21 @@ class Notifier:
 
     async def _show(self, title: str, body: str) -> None:
         argv = _build_argv(self._system, title, body)
-        program = shutil.which(argv[0], path=self._environment.get("PATH", ""))
+        program = self._find(argv[0])
         if program is None:
             if not self._missing:
-                log.info("%s is not installed, so nothing is told on the desktop", argv[0])
+                log.info("%s is not installed, so no desktop notification is shown", argv[0])
             self._missing = True
             return
-        root = str(Path(handrail.__file__).parent.parent)
-        launched = [sys.executable, "-I", "-S", "-c", _LAUNCH, root, program, *argv[1:]]
         try:
-            with anyio.move_on_after(self._bound):
-                await anyio.run_process(
-                    launched,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    check=False,
-                    cwd="/",
-                    env=self._environment,
-                )
-        except OSError as problem:
-            log.warning("nothing could be told on the desktop: %s", problem)
+            await anyio.to_thread.run_sync(self._run_program, (program, *argv[1:]))
+        except LaunchError as problem:
+            log.warning("no desktop notification could be shown: %s", problem)
+
+    def _run_program(self, argv: Sequence[str]) -> None:
+        child = start_program(argv, environment=self._environment, keep_output=False)
+        child.wait(self._bound)
+        child.close()
 
 
 def build_notification(waiting: Sequence[Call]) -> tuple[str, str]:

@@ -8,7 +8,6 @@ import shutil
 import socket
 import sqlite3
 import stat
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 from handrail import __version__
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
 from handrail.door.connect import HelloRefused, dial, dial_path, say_hello
+from handrail.launcher.programs import find_program
 from handrail.paths import Places
 from handrail.provider_keys import read_keys
 from handrail.store.integrity import backup, verify
@@ -191,8 +191,7 @@ def check_page(package: Path) -> Finding:
 
 
 def check_ripgrep() -> Finding:
-    beside = Path(sys.executable).parent / "rg"
-    program = shutil.which("rg") or (str(beside) if beside.exists() else None)
+    program = find_program("rg", os.environ.get("PATH", ""), bundled=True)
     if program:
         return Finding(name="ripgrep", level="ok", says=f"Search uses {program}.")
     says = "There is no rg, so files and terminals cannot be searched."

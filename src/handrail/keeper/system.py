@@ -50,7 +50,9 @@ def listing() -> dict[int, tuple[int, int, str]]:
 def _ps(*arguments: str) -> str:
     import subprocess  # noqa: PLC0415 - unused on Linux, where the keeper stays small
 
-    return subprocess.run(["ps", *arguments], capture_output=True, text=True, check=True, timeout=5).stdout
+    return subprocess.run(
+        ["/bin/ps", *arguments], capture_output=True, text=True, check=True, timeout=5
+    ).stdout
 
 
 def wake_on(*numbers: int) -> int:

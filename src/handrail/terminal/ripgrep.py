@@ -1,29 +1,27 @@
 """Run ripgrep, for every search of files and of terminal output.
 
-Finds the program, adds the common arguments and ends its processes. `Search` blocks; `run_search` runs it in a
-thread. Does not parse the output.
+Adds the common arguments and ends the processes of a search. The launcher finds and starts them. `Search` blocks;
+`run_search` runs it in a thread. Does not parse the output.
 """
 
 from __future__ import annotations
 
 import os
 import select
-import shutil
-import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import TypeVar
 
 import anyio
 
+from handrail.launcher.child import LOST, Child, LaunchError, start_program
+from handrail.launcher.programs import find_program
 from handrail.terminal.safe_regex import BadPattern, bad_pattern
 from handrail.terminal.thread_pool import ThreadPool
 
@@ -38,7 +36,7 @@ _COMPLAINT_MAX = 1 << 16
 
 
 class NoRipgrep(Exception):
-    """The program rg was not found."""
+    """ripgrep was not found or cannot be started; the message gives the reason."""
 
 
 @dataclass(slots=True)
@@ -56,9 +54,8 @@ class SearchEnd:
 
 @cache
 def ripgrep() -> str:
-    """The path of the system's ripgrep, else of the one installed with Handrail. Raises NoRipgrep."""
-    bundled = Path(sysconfig.get_path("scripts"), "rg")
-    path = shutil.which("rg") or (str(bundled) if os.access(bundled, os.X_OK) else None)
+    """The path of the ripgrep installed with Handrail, else of the system's. Raises NoRipgrep."""
+    path = find_program("rg", os.environ.get("PATH", ""), bundled=True)
     if path is None:
         raise NoRipgrep(
             "The program rg (ripgrep) was not found, so nothing can be searched or listed. "
@@ -71,7 +68,7 @@ class Search:
     """The processes of one search. `stop` may be called from another thread."""
 
     def __init__(self) -> None:
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[Child] = set()
         self._stopped = False
 
     def run(
@@ -80,64 +77,49 @@ class Search:
         take: Callable[[bytes], bool],
         *,
         seconds: float,
-        cwd: str = "/",
+        cwd: str | int = "/",
         stdin: int | None = None,
         pass_fds: Sequence[int] = (),
     ) -> SearchEnd:
-        """Run ripgrep; `take` gets its output in chunks and returns False to stop it. Raises NoRipgrep."""
+        """Run ripgrep; `take` gets its output in chunks and returns False to stop it. Raises NoRipgrep.
+
+        `cwd` is a path or the descriptor of a folder.
+        """
         command, complaints = (ripgrep(), *ALWAYS, *arguments), unnamed_file()
         try:
-            process = self.start(command, cwd=cwd, stdin=stdin, stderr=complaints, pass_fds=pass_fds)
-            try:
-                ended = _read(process, take, time.monotonic() + seconds)
-            finally:
-                self.end(process)
-            complaint = os.pread(complaints, _COMPLAINT_MAX, 0)
+            start = partial(
+                start_program, command, cwd=cwd, stdin=stdin, stderr=complaints, pass_fds=pass_fds
+            )
+            with self.hold(start) as child:
+                ended = _read(child, take, time.monotonic() + seconds)
+            complaint = child.error or os.pread(complaints, _COMPLAINT_MAX, 0).decode(errors="replace")
         finally:
             os.close(complaints)
-        ended.code = process.returncode
-        ended.complaint = "" if ended.stopped else complaint.decode(errors="replace").strip()
+        ended.code = LOST if child.code is None else child.code
+        ended.complaint = "" if ended.stopped else complaint.strip()
         return ended
 
-    def start(
-        self,
-        command: Sequence[str],
-        *,
-        cwd: str = "/",
-        stdin: int | None = None,
-        stderr: int = subprocess.PIPE,
-        pass_fds: Sequence[int] = (),
-    ) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL if stdin is None else stdin,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            pass_fds=pass_fds,
-            env={},
-            cwd=cwd,
-        )
-        self._running.add(process)
+    @contextmanager
+    def hold(self, start: Callable[[], Child]) -> Generator[Child]:
+        """Start a process of this search. It is killed and reaped at the end of the block. Raises NoRipgrep."""
+        try:
+            child = start()
+        except LaunchError as error:
+            raise NoRipgrep(str(error)) from error
+        self._running.add(child)
         if self._stopped:
-            process.kill()
-        return process
-
-    def end(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill the process if it still runs, and reap it."""
-        if process.poll() is None:
-            process.kill()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            with suppress(BrokenPipeError):
-                if stream is not None:
-                    stream.close()
-        process.wait()
-        self._running.discard(process)
+            child.kill()
+        try:
+            yield child
+        finally:
+            child.close()
+            self._running.discard(child)
 
     def stop(self) -> None:
         """Kill all processes of this search, including any that starts later. Thread-safe."""
         self._stopped = True
-        for process in tuple(self._running):
-            process.kill()
+        for child in tuple(self._running):
+            child.kill()
 
 
 async def run_search(room: ThreadPool, search: Search, work: Callable[[], T]) -> T:
@@ -179,21 +161,19 @@ async def _stop_when_cancelled(search: Search) -> None:
         search.stop()
 
 
-def _read(process: subprocess.Popen[bytes], take: Callable[[bytes], bool], until: float) -> SearchEnd:
-    for chunk in _chunks(process, until):
+def _read(child: Child, take: Callable[[bytes], bool], until: float) -> SearchEnd:
+    for chunk in _chunks(child.output, until):
         if chunk is None:
             return SearchEnd(out_of_time=True)
         if not take(chunk):
             return SearchEnd(stopped=True)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(max(0.0, until - time.monotonic()))  # for its exit code
+    child.wait(max(0.0, until - time.monotonic()))  # for its exit code
     return SearchEnd()
 
 
-def _chunks(process: subprocess.Popen[bytes], until: float) -> Iterator[bytes | None]:
+def _chunks(output: int, until: float) -> Iterator[bytes | None]:
     """The output as it arrives; None when the time is up."""
-    assert process.stdout is not None
-    output, poll = process.stdout.fileno(), select.poll()
+    poll = select.poll()
     poll.register(output, select.POLLIN | select.POLLHUP)
     while poll.poll(max(0.0, until - time.monotonic()) * 1000):
         chunk = os.read(output, _CHUNK)

@@ -7,7 +7,6 @@ started inside a terminal. The messages on the connection are in keeper_client.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import anyio
 from anyio.abc import SocketAttribute
 
 from handrail.keeper import lineage
+from handrail.launcher.child import spawn_detached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,16 +90,5 @@ class KeeperLauncher:
     def _spawn(self) -> int:
         program = Path(lineage.__file__).with_name("__main__.py")
         argv = [sys.executable, "-I", "-S", str(program), "--idle", str(self._idle_seconds)]
-        log = str(self._places.logs / "keeper.log")
-        return os.posix_spawn(
-            argv[0],
-            argv,
-            clean_environment(os.environ, self._places),
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-                (os.POSIX_SPAWN_DUP2, 1, 2),
-            ],
-            setsigmask=[],
-            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-        )
+        environment = clean_environment(os.environ, self._places)
+        return spawn_detached(argv, environment, self._places.logs / "keeper.log")

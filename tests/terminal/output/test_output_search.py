@@ -1,7 +1,8 @@
 """Lines of a tail found by pattern: across segments, in the bytes or in the text, whatever was printed."""
 
+import signal
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.support.keeper_terminals import BOUND
 
 from handrail.keeper.spool import Spool
+from handrail.launcher.child import start_program
 from handrail.terminal import ripgrep
 from handrail.terminal.output import output_search
 from handrail.terminal.output.output_search import Match, SearchResult
@@ -156,20 +158,16 @@ async def test_a_search_that_takes_too_long_gives_what_it_found(
 
 async def test_a_stopped_search_leaves_no_process_behind() -> None:
     asking = ripgrep.Search()
-    process = asking.start([sys.executable, "-c", "import time; time.sleep(1000)"])
-    asking.stop()
-    with anyio.fail_after(BOUND):
-        assert await anyio.to_thread.run_sync(process.wait) != 0
-    asking.end(process)
-    late = asking.start([sys.executable, "-c", "import time; time.sleep(1000)"])
-    with anyio.fail_after(BOUND):
-        assert await anyio.to_thread.run_sync(late.wait) != 0
-    asking.end(late)
+    start = partial(start_program, ["/bin/sleep", "1000"])
+    with asking.hold(start) as child:
+        asking.stop()
+        assert await anyio.to_thread.run_sync(child.wait, BOUND) == -signal.SIGKILL
+    with asking.hold(start) as late:
+        assert await anyio.to_thread.run_sync(late.wait, BOUND) == -signal.SIGKILL
 
 
 async def test_without_ripgrep_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ripgrep, "ripgrep", ripgrep.ripgrep.__wrapped__)
-    monkeypatch.setattr("shutil.which", lambda _: None)  # type: ignore[misc]
     monkeypatch.setattr("os.access", lambda *_: False)  # type: ignore[misc]
     with pytest.raises(ripgrep.NoRipgrep, match="Install ripgrep"):
         await find(tail_of(tmp_path / "t", b"a\r\n"), "a", raw=True)

@@ -1,13 +1,14 @@
 """list_files, search_files and search_content, and what they refuse."""
 
 import os
-from contextlib import suppress
+import sysconfig
 from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 from tests.support.actors import PAGE
+from tests.support.processes import command_lines
 from tests.support.tool_runner import BOUND, ToolRunner, result_of
 
 from handrail.gate import person_actions
@@ -250,6 +251,7 @@ async def test_without_ripgrep_every_search_gets_a_sentence(
     (tmp_path / "empty").mkdir()
     monkeypatch.setattr(ripgrep, "ripgrep", ripgrep.ripgrep.__wrapped__)
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr("handrail.launcher.programs.SYSTEM_FOLDERS", ())
     monkeypatch.setattr("sysconfig.get_path", partial(str.replace, str(tmp_path / "empty"), "\0"))
     for tool, asked in {
         "search_content": {"pattern": "x"},
@@ -302,28 +304,24 @@ async def test_a_folder_swapped_for_a_link_between_planning_and_listing_is_refus
         await tool.run(plan, desk.call("list_files"))
 
 
-def _children() -> set[str]:
-    found: set[str] = set()
-    for task in Path(f"/proc/{os.getpid()}/task").iterdir():
-        with suppress(FileNotFoundError):  # a thread that just ended
-            found.update((task / "children").read_text().split())
-    return found
+def _sleepers(program: Path) -> set[int]:
+    """Living processes of the search that never ends."""
+    return {pid for pid, arguments in command_lines() if str(program).encode() in arguments}
 
 
 @pytest.fixture
-def endless(desk: ToolRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ripgrep that finds a line and then goes on for ever."""
+def endless(desk: ToolRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A ripgrep that finds a line and then never ends."""
     found = '{"type": "match", "data": {"path": {"text": "./a.txt"}, "lines": {"text": "found"}, "line_number": 1}}'
     program = tmp_path / "rg"
-    program.write_text(f"#!/bin/sh\necho '{found}'\nexec sleep 1000\n")
+    program.write_text(f"#!/bin/sh\necho '{found}'\nsleep 1000\n")
     program.chmod(0o755)
     monkeypatch.setattr(ripgrep, "ripgrep", lambda: str(program))
+    return program
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-@pytest.mark.usefixtures("endless")
-async def test_a_cancelled_search_leaves_no_process_behind(desk: ToolRunner) -> None:
-    before = _children()
+async def test_a_cancelled_search_leaves_no_process_behind(desk: ToolRunner, endless: Path) -> None:
     reply = None
     async with anyio.create_task_group() as group:
 
@@ -333,14 +331,14 @@ async def test_a_cancelled_search_leaves_no_process_behind(desk: ToolRunner) -> 
 
         group.start_soon(search)
         with anyio.fail_after(BOUND):
-            while not (_children() - before):
+            while not _sleepers(endless):
                 await anyio.lowlevel.checkpoint()
         (call,) = desk.gate.open.values()
         person_actions.cancel(desk.gate, call, PAGE)
     assert reply is not None
     assert reply.ending == "cancelled"
     with anyio.fail_after(BOUND):
-        while _children() - before:
+        while _sleepers(endless):
             await anyio.lowlevel.checkpoint()
 
 
@@ -354,22 +352,23 @@ async def test_a_search_that_takes_too_long_gives_what_it_found(
     assert "[Stopped after" in result.text
 
 
-def test_the_systems_ripgrep_comes_first_and_then_the_wheels(
+def test_the_bundled_ripgrep_comes_first_and_none_in_a_folder_that_a_user_can_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = tmp_path / "rg"
-    mine.write_text("#!/bin/sh\n")
-    mine.chmod(0o755)
+    planted = tmp_path / "bin" / "rg"
+    planted.parent.mkdir()
+    planted.write_text("#!/bin/sh\n")
+    planted.chmod(0o755)
+    planted.parent.chmod(0o777)
     find = ripgrep.ripgrep.__wrapped__
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert find() == str(mine)
-    mine.unlink()
-    assert find().endswith("/bin/rg")
+    monkeypatch.setenv("PATH", str(planted.parent))
+    assert find() == str(Path(sysconfig.get_path("scripts"), "rg"))
 
     def scripts(_: str) -> str:
         return str(tmp_path)
 
     monkeypatch.setattr("sysconfig.get_path", scripts)
+    monkeypatch.setattr("handrail.launcher.programs.SYSTEM_FOLDERS", ())
     with pytest.raises(ripgrep.NoRipgrep, match="handrail doctor"):
         find()
 

@@ -1,22 +1,35 @@
 """Worker process that converts a range of output to plain text in a file, for output_search.
 
-Defines both ends: the command line and result for the parent, and `main` for the worker. The result maps lines of the
-text back to lines of the output.
+Defines both ends: `start_worker` and the result for the daemon, and `main` for the worker, a fork of the launcher. The
+result maps lines of the text back to lines of the output.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import select
+import time
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypedDict
+
+from handrail.terminal.output.plain_text import PlainTextStream
+
+if TYPE_CHECKING:
+    from handrail.launcher.child import Child
 
 _STEP = 256 * 1024
-_CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from handrail.terminal.output._strip_worker import main; main()"
+
+
+class StripRequest(TypedDict):
+    """What the worker converts."""
+
+    text: int
+    """The descriptor that the text is written to."""
+    ranges: list[tuple[int, int, int]]
+    """The output: descriptor, start, end."""
 
 
 @dataclass(slots=True)
@@ -41,19 +54,20 @@ class LineMap:
         return self.blocks[max(0, at - 1)]
 
 
-def worker_command(text: int, ranges: list[tuple[int, int, int]]) -> list[str]:
-    """The worker's command line. `text` is the output descriptor, `ranges` are (descriptor, start, end)."""
-    package = str(Path(__file__).parents[3])
-    request = json.dumps({"text": text, "ranges": ranges})
-    return [sys.executable, "-I", "-S", "-c", _CODE, package, request]
+def start_worker(text: int, ranges: list[tuple[int, int, int]]) -> Child:
+    """Start a worker that writes the plain text of these ranges to the descriptor `text`."""
+    from handrail.launcher.child import start_function  # noqa: PLC0415 - the worker does not need it
+
+    return start_function(
+        __name__, StripRequest(text=text, ranges=ranges), [text, *(fd for fd, _, _ in ranges)]
+    )
 
 
-def read_line_map(process: subprocess.Popen[bytes], seconds: float) -> LineMap | None:
+def read_line_map(child: Child, seconds: float) -> LineMap | None:
     """Wait for the worker and read its result; None when it did not finish in time."""
     try:
-        out, _ = process.communicate(timeout=seconds)
-        result = json.loads(out)
-    except (subprocess.TimeoutExpired, ValueError):
+        result = json.loads(_read_all(child.output, time.monotonic() + seconds))
+    except ValueError:
         return None
     return LineMap(
         result["lines"],
@@ -62,19 +76,25 @@ def read_line_map(process: subprocess.Popen[bytes], seconds: float) -> LineMap |
     )
 
 
-def main() -> None:
+def _read_all(output: int, until: float) -> bytes:
+    """All output up to its end, or until the time is up."""
+    poll, chunks = select.poll(), [b""]
+    poll.register(output, select.POLLIN | select.POLLHUP)
+    while poll.poll(max(0.0, until - time.monotonic()) * 1000) and (chunk := os.read(output, _STEP)):
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def main(request: StripRequest, output: TextIO) -> None:
     """Entry point of the worker."""
-    request = json.loads(sys.argv[1])
     line_map = strip(request["text"], request["ranges"])
     json.dump(
-        {"lines": line_map.lines, "blocks": line_map.blocks, "overwritten": line_map.overwritten}, sys.stdout
+        {"lines": line_map.lines, "blocks": line_map.blocks, "overwritten": line_map.overwritten}, output
     )
 
 
 def strip(text: int, ranges: list[tuple[int, int, int]]) -> LineMap:
     """Write the plain text of these ranges to the descriptor `text`."""
-    from handrail.terminal.output.plain_text import PlainTextStream  # noqa: PLC0415 - the parent does not need it
-
     stream, line_map, offset = PlainTextStream(), LineMap(), 0
     with open(text, "wb", closefd=False) as file:
         for data in _read(ranges):

@@ -11,12 +11,12 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from handrail.terminal.output._strip_worker import LineMap, read_line_map, worker_command
+from handrail.terminal.output._strip_worker import LineMap, read_line_map, start_worker
 from handrail.terminal.output.paging import Window, window
 from handrail.terminal.output.tail import lines_before
 from handrail.terminal.ripgrep import PATTERN_MAX, Search, pattern_error, run_search, unnamed_file
@@ -344,15 +344,14 @@ def _split_ranges(segments: OpenSegments) -> list[tuple[int, int]]:
 def _strip_parts(
     query: _Query, segments: OpenSegments, parts: list[tuple[int, int]], texts: list[int]
 ) -> list[LineMap | None]:
-    running = [
-        query.search.start(worker_command(text, ranges), pass_fds=[text, *(fd for fd, _, _ in ranges)])
-        for text, ranges in zip(texts, (_segment_ranges(segments, *part) for part in parts), strict=True)
-    ]
-    try:
-        return [read_line_map(process, SECONDS) for process in running]
-    finally:
-        for process in running:
-            query.search.end(process)
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(
+                query.search.hold(partial(start_worker, text, _segment_ranges(segments, *part)))
+            )
+            for text, part in zip(texts, parts, strict=True)
+        ]
+        return [read_line_map(child, SECONDS) for child in running]
 
 
 def _segment_ranges(segments: OpenSegments, start: int, end: int) -> list[tuple[int, int, int]]:

@@ -127,7 +127,7 @@ async def _list_recursive(tree: Tree) -> tuple[list[str], SearchEnd]:
         return len(records) < _KNOWN_MAX
 
     query = Query(mode="list", git=is_in_git(tree.place.path))
-    ended = await run_query(query, tree.folder, tree.place.path, take)
+    ended = await run_query(query, tree.folder, take)
     if ended.complaint:
         raise Refusal(f"{tree.place.shown} cannot be listed: {ended.complaint}")
     return await anyio.to_thread.run_sync(_visible_paths, tree, records), ended

@@ -310,7 +310,7 @@ async def _in_folder(plan: TreePlan[SearchContentInput]) -> SearchMatches:
     with open_tree(plan, plan.input.file_pattern) as tree:
         findings = SearchMatches(plan.input.output_mode, plan.input.max_results, tree.path, tree.shown)
         query = _query(plan.input, names=_names(plan.input.file_pattern), git=is_in_git(plan.place.path))
-        findings.ended = await run_query(query, tree.folder, plan.place.path, findings.take)
+        findings.ended = await run_query(query, tree.folder, findings.take)
     return findings
 
 
@@ -324,7 +324,7 @@ async def _in_file(plan: TreePlan[SearchContentInput]) -> SearchMatches:
             raise Refusal(
                 f"{place.shown} is a binary file, not text, so it is not searched. Use execute_command."
             )
-        findings.ended = await run_query(_query(plan.input, stdin=True), root, "/", findings.take, stdin=file)
+        findings.ended = await run_query(_query(plan.input, stdin=True), root, findings.take, stdin=file)
     finally:
         os.close(file)
         os.close(root)
@@ -360,9 +360,9 @@ RECORD_MAX = 1 << 20
 
 
 async def run_query(
-    query: Query, folder: int, path: str, take: Callable[[bytes], bool], stdin: int | None = None
+    query: Query, folder: int, take: Callable[[bytes], bool], stdin: int | None = None
 ) -> SearchEnd:
-    """Run a query in the open folder at `path`. Raises Refusal when ripgrep is missing.
+    """Run a query in an open folder, which is searched even if it is moved or replaced. Raises Refusal without ripgrep.
 
     `take` is called in another thread with each record; returning False stops the search.
     """
@@ -372,7 +372,7 @@ async def run_query(
         arguments(query),
         records.feed,
         seconds=SECONDS,
-        cwd=_descriptor_path(folder, path),
+        cwd=folder,
         stdin=stdin,
     )
     try:
@@ -381,11 +381,6 @@ async def run_query(
         raise Refusal(str(problem)) from None
     ended.too_long = records.too_long
     return ended
-
-
-def _descriptor_path(folder: int, path: str) -> str:
-    """A path to the open descriptor, valid even if the folder is moved or replaced."""
-    return f"/proc/self/fd/{folder}" if Path("/proc/self/fd").exists() else path
 
 
 class _Records:

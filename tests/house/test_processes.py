@@ -1,0 +1,101 @@
+"""Which modules may start a process. The daemon starts all of its own through the launcher."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.house.source import SRC, Module, modules
+
+MODULES = {
+    "subprocess",
+    "multiprocessing",
+    "pty",
+    "webbrowser",
+    "_posixsubprocess",
+    "concurrent.futures.process",
+}
+"""Modules that start processes."""
+STARTERS = {
+    *("fork", "forkpty", "vfork", "posix_spawn", "posix_spawnp", "system", "popen", "startfile"),
+    *(f"exec{end}" for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+    *(f"spawn{end}" for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+    *("open_process", "run_process", "to_process", "create_subprocess_exec", "create_subprocess_shell"),
+    *("subprocess_exec", "subprocess_shell", "stdio_client", "spawn_agent_process", "spawn_stdio_transport"),
+    *("find_library", "ProcessPoolExecutor"),
+}
+"""Names of functions that start a process, in the standard library, anyio and the protocols' packages."""
+HARMLESS = {"platform.system", "importlib.system"}
+
+ALLOWED = {
+    "launcher.child": "starts the launcher process, marked, and the keeper",
+    "launcher.__main__": "the launcher process: starts what the daemon orders",
+    "keeper.__main__": "the keeper starts a daemon, which must not be marked",
+    "keeper.pty": "the keeper forks wardens",
+    "keeper.system": "ps on macOS",
+    "keeper.warden": "a warden starts the program of a terminal, marked",
+    "door.start_daemon": "a door or the command line starts the daemon",
+    "door.shell": "without Handrail, `handrail shell` becomes the person's plain shell",
+    "cli.commands.agents": "the person's command becomes our own agent",
+    "cli.commands.lifecycle": "the person's command opens the person's browser",
+    "cli.interactive.question": "the person's command opens the person's editor",
+    "demo.mcp_client": "a scripted agent starts its door",
+    "own_agent.tools.mcp_transport": "our own agent, which the keeper started marked, starts the MCP servers of its host",
+}
+"""Modules that start processes, with the reason."""
+
+
+def starts(module: Module) -> Iterator[str]:
+    """The names in a module that start a process."""
+    for node in ast.walk(ast.parse(module.path.read_text())):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names if alias.name in MODULES)
+            case ast.ImportFrom(module=str(name), names=names):
+                if name in MODULES:
+                    yield name
+                if not name.startswith("handrail"):
+                    yield from (alias.name for alias in names if alias.name in STARTERS | MODULES)
+            case ast.Attribute(value=ast.Name(id=base), attr=name) if name in STARTERS:
+                if f"{base}.{name}" not in HARMLESS:
+                    yield f"{base}.{name}"
+            case ast.Call(
+                func=ast.Name(id="import_module" | "__import__"), args=[ast.Constant(value=str(name))]
+            ):
+                yield from {name} & MODULES
+            case _:
+                pass
+
+
+def starters(src: Path) -> dict[str, list[str]]:
+    found = {module.name.removeprefix("handrail."): sorted({*starts(module)}) for module in modules(src)}
+    return {name: names for name, names in found.items() if names}
+
+
+def test_only_the_launcher_keeper_doors_and_a_persons_commands_start_processes() -> None:
+    assert {name: names for name, names in starters(SRC).items() if name not in ALLOWED} == {}
+
+
+def test_every_exception_is_still_needed() -> None:
+    assert ALLOWED.keys() - starters(SRC).keys() == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import subprocess",
+        "def f():\n    from subprocess import Popen",
+        "import os\nos.posix_spawn('/bin/ls', [], {})",
+        "from os import execv",
+        "import anyio\nanyio.open_process(['ls'])",
+        "from anyio import run_process",
+        "import asyncio\nasyncio.create_subprocess_exec('ls')",
+        "import webbrowser",
+        "from ctypes.util import find_library",
+        "import importlib\nfrom importlib import import_module\nimport_module('subprocess')",
+    ],
+)
+def test_a_start_is_found_however_it_is_written(tmp_path: Path, line: str) -> None:
+    (tmp_path / "handrail" / "gate").mkdir(parents=True)
+    (tmp_path / "handrail" / "gate" / "a.py").write_text(line)
+    assert list(starters(tmp_path)) == ["gate.a"]
