@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
+from handrail.regular_file import read_regular_file
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 
 
@@ -285,7 +287,7 @@ def _rule_setting(path: Path, number: int, rule: RuleSection) -> Setting:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular_file(path).decode()
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

@@ -8,7 +8,7 @@ import pytest
 from tests.house.source import SRC, modules
 from tests.house.source import imports as imports_of
 
-EVERYONE = {"", "errors", "framing", "hardening", "hidden_text", "paths"}
+EVERYONE = {"", "errors", "framing", "hardening", "hidden_text", "paths", "process_state", "regular_file"}
 ALMOST = {*EVERYONE, "config"}
 BARE = {*EVERYONE, "keeper", "door", "launcher"}  # packages that use the standard library only
 
@@ -19,6 +19,8 @@ MAY_IMPORT = {
     "hardening": set[str](),
     "hidden_text": set[str](),
     "paths": {""},
+    "process_state": set[str](),
+    "regular_file": set[str](),
     "config": EVERYONE,
     "provider_keys": EVERYONE,
     "keeper": EVERYONE,

@@ -158,7 +158,9 @@ class House:
     def has_notified(self, watch: "Watch") -> bool:
         """Whether the notification program ran or was found missing."""
         log = (self.account.home / "logs" / "daemon.log").read_text()
-        return "notify-send is not installed" in log or "notify-send" in {child.name for child in watch.seen}
+        return "notify-send is not installed" in log or "notify-send" in {
+            child.name for child in tuple(watch.seen)
+        }
 
     def use(self, tool: str, **input: Any) -> dict[str, Any]:
         return self.account.call(self.agent, tool, **input)

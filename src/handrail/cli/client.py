@@ -25,7 +25,7 @@ from websockets.sync.client import connect as connect_websocket
 
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.output import note, print_json
-from handrail.door.connect import DaemonNotRunning, HelloRefused, connect, say_hello
+from handrail.door.connect import HELLO_SECONDS, DaemonNotRunning, HelloRefused, connect, say_hello
 from handrail.paths import Places
 
 if TYPE_CHECKING:
@@ -113,21 +113,27 @@ def reach(
     argv: Sequence[str] | None = None,
     places: Places | None = None,
     keep: Sequence[str] = (),
+    within: float = HELLO_SECONDS,
 ) -> Generator[Link]:
-    """Connect to the daemon. With `start`, start it if needed, passing on the variables named in `keep`. Raises Failure."""
+    """Connect to the daemon. With `start`, start it if needed, passing on the variables named in `keep`. Raises Failure.
+
+    `within` bounds the wait for its hello.
+    """
     try:
         sock = connect(places or Places.find(os.environ), start=start, argv=argv, keep=keep)
         with closing(sock):
-            yield _open_link(sock, want)
+            yield _open_link(sock, want, within)
     except DaemonNotRunning as problem:
         raise Failure(str(problem), Code.NO_DAEMON) from None
 
 
-def _open_link(sock: socket.socket, want: Want) -> Link:
+def _open_link(sock: socket.socket, want: Want, within: float) -> Link:
     try:
-        reply = say_hello(sock, want)
+        reply = say_hello(sock, want, within=within)
     except HelloRefused as refused:
-        raise Failure(refused.why, Code.NO_DAEMON if refused.hung_up else Code.FAILED) from None
+        is_gone = refused.hung_up or refused.timed_out
+        why = f"The daemon: {refused.why}" if refused.timed_out else refused.why
+        raise Failure(why, Code.NO_DAEMON if is_gone else Code.FAILED) from None
     return Link(url=reply["url"], pid=reply["pid"], version=reply["version"], bearer=reply["bearer"])
 
 

@@ -18,6 +18,7 @@ import anyio
 
 from handrail import __version__
 from handrail.paths import Places
+from handrail.regular_file import read_regular_file
 from handrail.server.access import Access
 
 
@@ -34,7 +35,7 @@ class DaemonFile:
         """Ports to try. The last port comes first if the same port was requested then: an open page
         reconnects to it."""
         try:
-            requested, last = (int(word) for word in self._places.port.read_text().split())
+            requested, last = (int(word) for word in read_regular_file(self._places.port).split())
         except (OSError, ValueError):
             return (self._requested_port,)
         return (last, self._requested_port) if requested == self._requested_port else (self._requested_port,)

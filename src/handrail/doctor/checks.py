@@ -19,10 +19,13 @@ from urllib.parse import urlsplit
 
 from handrail import __version__
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
-from handrail.door.connect import HelloRefused, dial, dial_path, say_hello
+from handrail.door.connect import HelloRefused, dial, say_hello
+from handrail.door.own_processes import find_daemon, find_hung_keeper, find_keeper
 from handrail.launcher.programs import find_program
 from handrail.paths import Places
+from handrail.process_state import describe_hang
 from handrail.provider_keys import read_keys
+from handrail.regular_file import read_regular_file
 from handrail.store.integrity import backup, verify
 
 Level = Literal["ok", "warn", "bad"]
@@ -38,6 +41,7 @@ class Finding:
     fix: str | None = None
 
 
+FORCE = "handrail down --force, then handrail up"
 ANSWER_SECONDS = 10.0
 """Bounds the wait for a daemon that hangs; a healthy one answers in milliseconds."""
 
@@ -54,8 +58,8 @@ def check_processes(places: Places, within: float = ANSWER_SECONDS) -> Iterator[
             reply = say_hello(sock, "read", within=within)
             health = _fetch_health(reply["url"], reply["bearer"])
         except (HelloRefused, OSError, http.client.HTTPException, ValueError) as problem:
-            says = f"The daemon runs but does not answer ({problem})."
-            yield Finding(name="daemon", level="bad", says=says, fix="handrail restart")
+            yield _explain_hung_daemon(places, problem)
+            yield from _check_orphaned_keeper(places)
             return
     yield Finding(name="daemon", level="ok", says=f"Runs at {reply['url']} (pid {reply['pid']}).")
     yield _check_version(reply["version"])
@@ -78,17 +82,35 @@ def _check_version(daemon: str) -> Finding:
 
 
 def _check_keeper(health: dict[str, Any]) -> Finding:
-    keeper = health.get("keeper")
+    keeper, hung = health.get("keeper"), health.get("hung_keeper")
     if keeper:
         return Finding(name="keeper", level="ok", says=f"Lives (pid {keeper['pid']}).")
+    if hung:
+        return _explain_hung_keeper(hung)
     says = "The daemon has lost its keeper, so no command can be run."
     return Finding(name="keeper", level="bad", says=says, fix="handrail restart")
 
 
+def _explain_hung_daemon(places: Places, problem: Exception) -> Finding:
+    pid = find_daemon(places)
+    says = (
+        f"The daemon runs but does not answer ({problem})."
+        if pid is None
+        else describe_hang("daemon", pid, f"({problem})")
+    )
+    return Finding(name="daemon", level="bad", says=says, fix=FORCE)
+
+
+def _explain_hung_keeper(pid: int) -> Finding:
+    says = describe_hang("keeper", pid, "No command can be run meanwhile.")
+    return Finding(name="keeper", level="bad", says=says, fix=FORCE)
+
+
 def _check_orphaned_keeper(places: Places) -> Iterator[Finding]:
-    keeper = dial_path(str(places.keeper_socket))
-    if keeper is not None:
-        keeper.close()
+    hung = find_hung_keeper(places)
+    if hung is not None:
+        yield _explain_hung_keeper(hung)
+    elif find_keeper(places) is not None:
         says = "A keeper still holds what the last daemon started."
         yield Finding(
             name="keeper", level="warn", says=says, fix="handrail up   (or handrail down, to end it)"
@@ -124,7 +146,7 @@ def _explain_moved_port(places: Places, configured: int, used: int) -> Finding:
 def _read_requested_port(places: Places) -> int | None:
     """The port that was requested at the daemon's start."""
     try:
-        return int(places.port.read_text().split()[0])
+        return int(read_regular_file(places.port).split()[0])
     except (OSError, ValueError, IndexError):
         return None
 

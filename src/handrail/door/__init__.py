@@ -5,8 +5,11 @@ library only, for a fast start.
 """
 
 EXPORTS = {
-    "connect": "DaemonNotRunning HelloRefused connect dial dial_path say_hello",
+    "connect": "HELLO_SECONDS DaemonNotRunning HelloRefused connect dial dial_path say_hello",
     "mcp_stdio": "",
+    "own_processes": (
+        "ANSWER_SECONDS describe_hung_keeper end_process find_daemon find_hung_keeper find_keeper"
+    ),
     "shell": "",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

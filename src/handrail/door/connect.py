@@ -14,6 +14,7 @@ import time
 
 from handrail import __version__
 from handrail.framing import HELLO, HELLO_MAX
+from handrail.regular_file import read_regular_file
 
 TYPE_CHECKING = False
 
@@ -93,8 +94,7 @@ def dial_path(path: str) -> socket.socket | None:
 def _sockets(places: Places) -> list[str]:
     usual = str(places.daemon_socket)
     try:
-        with open(places.daemon_json, "rb") as file:
-            named = json.load(file)["socket"]
+        named = json.loads(read_regular_file(places.daemon_json))["socket"]
     except (OSError, ValueError, KeyError, TypeError):
         named = usual
     return [usual, named] if isinstance(named, str) and named != usual else [usual]
@@ -141,9 +141,11 @@ HELLO_SECONDS = 10.0
 class HelloRefused(Exception):
     """The daemon listens but refuses this program, hangs up, or does not answer in time."""
 
-    def __init__(self, why: str, hung_up: bool = False) -> None:
+    def __init__(self, why: str, hung_up: bool = False, timed_out: bool = False) -> None:
         super().__init__(why)
         self.why = why
+        self.timed_out = timed_out
+        """Whether the daemon did not answer in time."""
         self.hung_up = hung_up
         """Whether the daemon closed the connection without an answer, as it does while it exits."""
 
@@ -172,7 +174,8 @@ def say_hello(
         sock.settimeout(None)
     except TimeoutError:
         raise HelloRefused(
-            f"it has not answered for {within:g} s. `handrail doctor` says more; `handrail restart` replaces it."
+            f"it has not answered for {within:g} s. `handrail doctor` shows why; `handrail down --force` ends it.",
+            timed_out=True,
         ) from None
     except OSError as error:
         raise HelloRefused(f"it hung up ({error.strerror or error}). Try again.", hung_up=True) from None

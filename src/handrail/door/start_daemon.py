@@ -38,7 +38,7 @@ INSIDE = "HANDRAIL_TERMINAL"
 LOG_MAX = 1 << 20
 """Bytes of the log of early daemon output, which is not rotated; bounds its size."""
 
-KEEPER_SECONDS = 5.0
+KEEPER_SECONDS = 2.0
 """Seconds for the keeper's answer; bounds the wait for a hung keeper."""
 
 ASK_AGAIN = 0.2

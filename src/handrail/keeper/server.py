@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+HELLO_SECONDS = 5.0
+"""Seconds for a peer to send its hello; bounds the descriptors that silent peers hold."""
 LAST_REPLIES_SECONDS = 1.0
 """Seconds for the daemon to read the last replies before the keeper exits."""
 FROM_INSIDE = (
@@ -82,6 +84,7 @@ class Keeper:
             self._terminals.tick()
             self._channel.catch_up()
             self._attachments.tick()
+            self._connections.drop_silent()
             for peer in (self._channel.daemon, *self._attachments.peers):
                 if peer is not None and (peer.wants_to_send or peer.closing):
                     self._connections.watch(peer)
@@ -198,7 +201,11 @@ class Keeper:
 
     def _wait_at_most(self) -> float | None:
         """Seconds until the next timer is due."""
-        waits = [self._terminals.wait_at_most(), self._attachments.wait_at_most()]
+        waits = [
+            self._terminals.wait_at_most(),
+            self._attachments.wait_at_most(),
+            self._connections.wait_at_most(),
+        ]
         if self._channel.daemon is None and not self._terminals.living():
             waits.append(self._busy_at + self._idle_seconds - time.monotonic())
         return min((max(0.0, wait) for wait in waits if wait is not None), default=None)
@@ -233,7 +240,19 @@ class Connections:
     def __init__(self, listener: socket.socket, loop: Loop, host: MessageHandler) -> None:
         self._listener, self._loop, self._host = listener, loop, host
         self._spare = _open_null()
+        self._silent: dict[Connection, float] = {}  # peers without a hello, by age: when they are dropped
         loop.watch(listener.fileno(), READ, self._on_listener)
+
+    def drop_silent(self) -> None:
+        """Close the connections of peers that have not sent a hello in time."""
+        now = time.monotonic()
+        for connection in [peer for peer, until in self._silent.items() if until <= now]:
+            self._close(connection)
+
+    def wait_at_most(self) -> float | None:
+        """Seconds until the next silent peer is dropped."""
+        oldest = next(iter(self._silent.values()), None)
+        return None if oldest is None else oldest - time.monotonic()
 
     def watch(self, connection: Connection) -> None:
         """Update the events watched on a connection; close a closing connection once its queue is sent."""
@@ -254,7 +273,9 @@ class Connections:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self._reject()
         else:
-            self.watch(Connection(sock))
+            connection = Connection(sock)
+            self._silent[connection] = time.monotonic() + HELLO_SECONDS
+            self.watch(connection)
 
     def _reject(self) -> None:
         """Accept and close a connection with the spare descriptor; left pending, it would make the loop spin."""
@@ -285,6 +306,7 @@ class Connections:
         if connection.closing:
             return
         message = to_keeper(line)
+        self._silent.pop(connection, None)
         if isinstance(message, Hello):
             self._host.greet(connection, message)
         elif not self._host.answer(connection, message):
@@ -292,6 +314,7 @@ class Connections:
             connection.closing = True
 
     def _close(self, connection: Connection) -> None:
+        self._silent.pop(connection, None)
         self._loop.watch(connection.sock.fileno(), 0, partial(self._on_peer, connection))
         connection.close()
         self._host.left(connection)

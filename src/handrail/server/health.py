@@ -8,7 +8,7 @@ import anyio
 
 from handrail import __version__
 from handrail.server.api.call_models import Health, ProcessHealth
-from handrail.terminal.keeper_client import Keeper, KeeperError
+from handrail.terminal.keeper_client import Keeper, KeeperError, KeeperHangs
 
 BEAT_SECONDS = 0.02
 """Sampling interval of the loop lag: short enough to catch a stall of a few milliseconds."""
@@ -39,8 +39,20 @@ class LoopMonitor:
     async def health(self) -> Health:
         self._until = anyio.current_time() + WATCHED_SECONDS
         self._requested.set()
+        keeper: ProcessHealth | None = None
+        hung_keeper: int | None = None
+        try:
+            keeper = await self._keeper_health()
+        except KeeperHangs:
+            hung_keeper = self._keeper.pid
+        except KeeperError:
+            pass  # it is gone, and another is being started
         return Health(
-            ok=True, version=__version__, daemon=self._daemon_health(), keeper=await self._keeper_health()
+            ok=True,
+            version=__version__,
+            daemon=self._daemon_health(),
+            keeper=keeper,
+            hung_keeper=hung_keeper,
         )
 
     def _daemon_health(self) -> ProcessHealth:
@@ -52,11 +64,8 @@ class LoopMonitor:
             loop_lag_ms=lags[int(len(lags) * 0.99) - 1] * 1000,
         )
 
-    async def _keeper_health(self) -> ProcessHealth | None:
-        try:
-            keeper = await self._keeper.health()
-        except KeeperError:
-            return None
+    async def _keeper_health(self) -> ProcessHealth:
+        keeper = await self._keeper.health()
         return ProcessHealth(
             pid=self._keeper.pid,
             rss_bytes=keeper.rss_bytes,

@@ -9,6 +9,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from handrail.regular_file import NotRegular, read_regular_file
+
 GENESIS = bytes(32)
 """The chain value before the first event."""
 
@@ -60,9 +62,11 @@ class Unreadable:
 def read_head(path: Path) -> Link | Unreadable | None:
     """Read the head file; None when it is missing or empty."""
     try:
-        line = path.read_bytes()
+        line = read_regular_file(path)
     except FileNotFoundError:
         return None
+    except NotRegular as error:
+        return Unreadable(str(error))
     if not line:
         return None
     try:

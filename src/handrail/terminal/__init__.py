@@ -3,7 +3,7 @@
 EXPORTS = {
     "input.keys": "UnknownKey encode",
     "input.typing_history": "RELEASED_BY",
-    "keeper_client": "Keeper KeeperError",
+    "keeper_client": "Keeper KeeperError KeeperHangs",
     "open_shell": "COLS OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",
     "output.output_search": "Match SearchResult search_tail",
     "output.paging": "OutputPage find_line_near_end is_alternate_screen read_page",

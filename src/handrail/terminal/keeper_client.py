@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import SocketAttribute
 
 from handrail.framing import LineBuffer, LineTooLong
+from handrail.keeper import lineage
 from handrail.keeper.message_framing import FRAME_MAX, FrameError, encode
 from handrail.keeper.protocol import (
     PROTOCOL,
@@ -31,6 +32,7 @@ from handrail.keeper.protocol import (
     Kept,
     Listen,
     Listening,
+    Look,
     Overheard,
     Recall,
     Recalled,
@@ -48,6 +50,7 @@ from handrail.keeper.protocol import (
     from_keeper,
     skew,
 )
+from handrail.process_state import describe_hang
 from handrail.terminal.start_keeper import KeeperLauncher, NoKeeperError
 
 if TYPE_CHECKING:
@@ -64,11 +67,16 @@ BACK_OFF_MAX = 5.0
 """Upper bound in seconds of the reconnect backoff."""
 HELLO_SECONDS = 5.0
 """Time limit for the answer to a hello. The keeper never blocks, so a slower one is broken."""
+HEALTH_SECONDS = 0.7
+"""Time limit for the keeper's health: whoever asks for ours gets an answer within a second."""
+QUESTION_SECONDS = 2.0
+"""Time limit for a question that the keeper answers from memory."""
 HELLO_TRIES = 5
 HELLO_APART = 0.1
 """Retries and the seconds between them: a keeper that is shutting down still accepts connections for a moment."""
 REPLY_SECONDS = 20.0
-"""Time limit for any reply, on top of a stop's grace. Only a hung keeper or system takes longer."""
+"""Time limit for any other reply, on top of a stop's grace. Only a hung keeper or system takes longer."""
+FORCE = "`handrail down --force` ends it and everything that it started; then run `handrail up`."
 
 
 class KeeperError(Exception):
@@ -80,6 +88,10 @@ class KeeperError(Exception):
     def __init__(self, why: str, code: str = "") -> None:
         super().__init__(why)
         self.code = code
+
+
+class KeeperHangs(KeeperError):
+    """The keeper is connected but has not answered in time."""
 
 
 class _KeeperClosed(KeeperError):
@@ -154,9 +166,9 @@ class Keeper:
         finally:
             self._pending.pop(request.id, None)
         if bound.cancelled_caught and not waiting.answered.is_set():
-            raise KeeperError(
-                f"The keeper has not answered for {_reply_seconds(request):g} s, so it is unknown whether the request was "
-                "carried out. Run `handrail doctor`; `handrail down` ends it and all that it keeps."
+            raise KeeperHangs(
+                f"{describe_hang('keeper', self.pid, '')}It has not answered for {_reply_seconds(request):g} s, so it is "
+                f"unknown whether the request was carried out. {FORCE}"
             )
         reply = waiting.reply
         if isinstance(reply, kind):
@@ -241,7 +253,9 @@ class Keeper:
                 await stream.send(encode(Hello(PROTOCOL, "daemon")))
                 while self._expected is None or len(self._kept) < self._expected:
                     await self._receive(stream)
-        except (TimeoutError, FrameError, LineTooLong) as error:
+        except TimeoutError as error:
+            raise KeeperHangs(_describe_silence(stream)) from error
+        except (FrameError, LineTooLong) as error:
             raise KeeperError(_hello_failure(error)) from error
         except (anyio.EndOfStream, anyio.BrokenResourceError, OSError) as error:
             raise _KeeperClosed(_hello_failure(error)) from error
@@ -354,8 +368,24 @@ def _hello_failure(error: Exception) -> str:
     return f"The keeper did not answer a hello: {str(error) or type(error).__name__}."
 
 
+def _describe_silence(stream: UNIXSocketStream) -> str:
+    peer = lineage.Peer.of(stream.extra(SocketAttribute.raw_socket))
+    peer.close()
+    return describe_hang("keeper", peer.pid, FORCE)
+
+
 def _reply_seconds(request: Request) -> float:
-    return REPLY_SECONDS + (request.grace if isinstance(request, Stop | Shutdown) else 0.0)
+    match request:
+        case Health():
+            return HEALTH_SECONDS
+        case Look():
+            return QUESTION_SECONDS
+        case Recall() | Listen():
+            return HELLO_SECONDS
+        case Stop() | Shutdown():
+            return REPLY_SECONDS + request.grace
+        case _:
+            return REPLY_SECONDS
 
 
 def close_all(descriptors: Iterable[int]) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from handrail.paths import Places
 
 
+CONNECT_SECONDS = 2.0
+"""Time limit for a connection: the queue of a hung keeper may be full."""
 START_SECONDS = 10.0
 """Time limit for a new keeper to open its socket, generous enough for a busy machine."""
 PASSED = {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "LANG", "TMPDIR", "PYTHONPATH"}
@@ -50,9 +52,18 @@ class KeeperLauncher:
         self._child = 0
 
     async def connect(self) -> UNIXSocketStream | None:
-        """Connect to the running keeper; None when there is no keeper. Raises NoKeeperError for an untrusted peer."""
+        """Connect to the running keeper; None when there is no keeper.
+
+        Raises NoKeeperError for an untrusted peer, or if the keeper accepts no connection.
+        """
         try:
-            stream = await anyio.connect_unix(self._places.keeper_socket)
+            with anyio.fail_after(CONNECT_SECONDS):
+                stream = await anyio.connect_unix(self._places.keeper_socket)
+        except TimeoutError:
+            raise NoKeeperError(
+                f"The keeper accepts no connection on {self._places.keeper_socket}. `handrail down --force` ends it and "
+                "everything that it started; then run `handrail up`."
+            ) from None
         except OSError:
             return None
         peer = lineage.Peer.of(stream.extra(SocketAttribute.raw_socket))

@@ -23,7 +23,16 @@ from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import note, say
 from handrail.door.connect import dial_path
+from handrail.door.own_processes import (
+    ANSWER_SECONDS,
+    describe_hung_keeper,
+    end_process,
+    find_daemon,
+    find_hung_keeper,
+    find_keeper,
+)
 from handrail.paths import Places
+from handrail.regular_file import read_regular_file
 
 if TYPE_CHECKING:
     from handrail.cli.wire import TerminalView
@@ -36,7 +45,7 @@ NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the page.")
 
 def add_to(app: typer.Typer) -> None:
     add_command(app, "up", "handrail up", "handrail up --no-open --port 8000", "handrail up --foreground")(up)
-    add_command(app, "down", "handrail down")(down)
+    add_command(app, "down", "handrail down", "handrail down --force")(down)
     add_command(app, "restart", "handrail restart")(restart)
     add_command(app, "open", "handrail open", "handrail open --print")(open_page)
 
@@ -52,6 +61,7 @@ def up(
     if foreground:
         raise typer.Exit(_run_daemon(port, announce=not no_open))
     _check_config()
+    _check_keeper()
     with reach("read", start=True, argv=_daemon_argv(port), keep=_kept_variables()) as link:
         say(f"Handrail runs at {link.url} (pid {link.pid}).")
         _warn_of_skew(link)
@@ -66,15 +76,54 @@ def up(
         note(str(refused))
 
 
-def down() -> None:
+def down(
+    force: Annotated[
+        bool, typer.Option("--force", help="Also end a daemon or keeper that does not answer, by signal.")
+    ] = False,
+) -> None:
     """Stop Handrail and everything it started."""
     places = Places.find(os.environ)
+    if force and _hangs(places):
+        _end_by_force(places)
+        return
+    _check_keeper()
     with reach("person", start=_is_keeper_running(places)) as link:
         health = link.get("health")
         pids = [link.pid, *([health["keeper"]["pid"]] if health["keeper"] else [])]
         terminals = _describe_terminals(link.get("terminals", running=True))
         shut_down(link, pids, keep_terminals=False)
     say(f"Handrail is down, and everything it started has ended{terminals}.")
+
+
+def _hangs(places: Places) -> bool:
+    """Whether the keeper or the daemon does not answer. Raises Failure if the daemon does, and takes us for no person."""
+    try:
+        with reach("person", within=ANSWER_SECONDS):
+            return find_hung_keeper(places) is not None
+    except Failure as failure:
+        if failure.code is Code.FAILED:
+            raise
+        return find_hung_keeper(places) is not None or find_daemon(places) is not None
+
+
+def _end_by_force(places: Places) -> None:
+    """End the daemon, then the keeper: a daemon that loses its keeper would start another."""
+    found = {"daemon": find_daemon(places), "keeper": find_keeper(places)}
+    ended = {name: pid for name, pid in found.items() if pid is not None}
+    note((f"Ending {' and '.join(f'the {name} (process {pid})' for name, pid in ended.items())} …", "dim"))
+    left = [f"the {name} (process {pid})" for name, pid in ended.items() if not end_process(pid)]
+    if left:
+        raise Failure(
+            f"Killed, but still there: {' and '.join(left)}. It waits in the kernel, for a disk or a network file system."
+        )
+    say("Handrail is down. What the keeper had started has ended with it.")
+
+
+def _check_keeper() -> None:
+    """Raise Failure for a keeper that hangs: no daemon can start, and a restart would leave none."""
+    pid = find_hung_keeper(Places.find(os.environ))
+    if pid is not None:
+        raise Failure(describe_hung_keeper(pid))
 
 
 def _describe_terminals(running: list[TerminalView]) -> str:
@@ -89,6 +138,7 @@ def _describe_terminals(running: list[TerminalView]) -> str:
 def restart(port: Port = None) -> None:
     """Restart the daemon. Terminals keep running; waiting approvals and the page's address are kept."""
     port = port or (None if _check_config() else _last_port())
+    _check_keeper()
     running: list[str] = []
     try:
         with reach("person") as link:
@@ -154,7 +204,7 @@ def _last_port() -> int | None:
 
     places = Places.find(os.environ)
     try:
-        port = int(places.port.read_text().split()[0])
+        port = int(read_regular_file(places.port).split()[0])
     except (OSError, ValueError, IndexError):
         return None
     return None if port == load(places.config).server.port else port
@@ -216,9 +266,9 @@ def shut_down(link: Link, pids: Iterable[int], *, keep_terminals: bool) -> None:
         remaining = [each.pid for each in exits if not each.wait(until)]
     if remaining:
         raise Failure(
-            f"Told to end, but still there after {GONE_SECONDS:.0f} s: process {', '.join(map(str, remaining))}. "
-            "`handrail doctor` may show why; the logs are "
-            f"in {Places.find(os.environ).logs}."
+            f"Still there after {GONE_SECONDS:.0f} s: process {', '.join(map(str, remaining))}. "
+            "`handrail down --force` ends it; `handrail doctor` may show why, and so may the logs in "
+            f"{Places.find(os.environ).logs}."
         )
 
 

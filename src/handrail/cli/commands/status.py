@@ -5,7 +5,8 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,7 @@ from handrail.cli.command_help import add_command
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import Piece, print_json, print_table, say
+from handrail.door.own_processes import describe_hung_keeper, find_hung_keeper
 from handrail.paths import Places
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class Status:
     version: str
     home: str
     keeper_pid: int | None
+    hung_keeper_pid: int | None
+    """A keeper that does not answer."""
     running: int
     """Running calls."""
     waiting: int
@@ -57,7 +61,7 @@ class Status:
 
 def status(as_json_: AsJson = False) -> None:
     """Show whether Handrail runs, where, and how many calls wait. Exit status 3 if it does not run."""
-    with reach("read") as link:
+    with _explain_hang(), reach("read") as link:
         state = _build_status(link)
     if as_json_:
         print_json(asdict(state))
@@ -67,6 +71,8 @@ def status(as_json_: AsJson = False) -> None:
     say(f"  process {state.pid}{keeper}")
     say(f"  home    {state.home}")
     say(f"  calls   {state.running} running, {format_count(state.waiting, 'approval')} waiting for you")
+    if state.hung_keeper_pid:
+        say((describe_hung_keeper(state.hung_keeper_pid), "red"))
 
 
 def doctor(
@@ -139,6 +145,18 @@ def _show_finding(finding: "Finding") -> None:
         say(" " * 19, ("→ " + finding.fix, "bold"))
 
 
+@contextmanager
+def _explain_hang() -> Generator[None]:
+    """Add to the failure to reach a daemon that the keeper hangs, which keeps a daemon from starting."""
+    try:
+        yield
+    except Failure as failure:
+        pid = find_hung_keeper(Places.find(os.environ)) if failure.code is Code.NO_DAEMON else None
+        if pid is None:
+            raise
+        raise Failure(f"{failure} {describe_hung_keeper(pid)}", failure.code) from None
+
+
 def _build_status(link: Link) -> Status:
     health, state = link.get("health"), link.get("state")
     return Status(
@@ -147,6 +165,7 @@ def _build_status(link: Link) -> Status:
         version=link.version,
         home=str(Places.find(os.environ).data),
         keeper_pid=health["keeper"]["pid"] if health["keeper"] else None,
+        hung_keeper_pid=health.get("hung_keeper"),
         running=sum(call["status"] == "running" for call in state["calls"]),
         waiting=len(state["approvals"]),
     )

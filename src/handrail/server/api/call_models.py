@@ -245,6 +245,8 @@ class Health(Wire):
     version: str
     daemon: ProcessHealth | None = None
     keeper: ProcessHealth | None = None
+    hung_keeper: int | None = None
+    """The pid of a keeper that does not answer. `handrail down --force` ends it."""
 
 
 class Problem(Wire):

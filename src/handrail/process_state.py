@@ -1,0 +1,32 @@
+"""The state of a process that does not answer, as a sentence for people: which process, why, and the remedy.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_STATES = {
+    "T": "it is stopped (SIGSTOP); `kill -CONT {pid}` lets it continue",
+    "t": "a debugger has stopped it",
+    "D": "it waits for a disk or a network file system",
+    "Z": "it has exited",
+}
+
+
+def describe_hang(name: str, pid: int, remedy: str) -> str:
+    """The sentence for a process that does not answer, such as "The keeper (process 7) does not answer: …"."""
+    why = _STATES.get(read_state(pid), "").format(pid=pid)
+    return f"The {name} (process {pid}) does not answer{f': {why}' if why else ''}. {remedy}"
+
+
+def read_state(pid: int) -> str:
+    """The letter that /proc gives for its state; empty if unknown."""
+    if sys.platform != "linux":
+        return ""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0].decode()
+    except (OSError, IndexError):
+        return ""
