@@ -59,3 +59,11 @@ def test_a_socket_directory_that_others_may_write_is_refused(tmp_path: Path) -> 
     with pytest.raises(PermissionError, match="not a private directory"):
         places.make()
     directory.rmdir()
+
+
+def test_a_fifo_in_the_place_of_a_file_is_named_before_anything_opens_it(tmp_path: Path) -> None:
+    places = Places.under(tmp_path)
+    places.make()
+    os.mkfifo(places.config)
+    with pytest.raises(OSError, match=r"config\.toml is not a regular file"):
+        places.make()

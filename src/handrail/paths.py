@@ -102,7 +102,8 @@ class Places:
     def make(self) -> None:
         """Create every directory, private to this user.
 
-        Raises PermissionError if the socket directory under /tmp belongs to another user or is open to one.
+        Raises PermissionError if the socket directory under /tmp belongs to another user or is open to one, and OSError
+        for a FIFO or a folder in the place of a file: to open a FIFO would block.
         """
         for directory in (
             self.config_dir,
@@ -114,10 +115,18 @@ class Places:
             self.images,
         ):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._check_files()
         for socket in (self.daemon_socket, self.keeper_socket):
             if socket.parent != self.state:
                 _make_private(socket.parent.parent)
                 _make_private(socket.parent)
+
+    def _check_files(self) -> None:
+        own = (self.config, self.database, self.head, self.words, self.daemon_json, self.port)
+        logs = (self.logs / name for name in ("daemon.log", "daemon.out", "keeper.log"))
+        for path in (*own, self.daemon_lock, self.keeper_lock, *logs):
+            if path.exists() and not path.is_file():
+                raise OSError(f"{path} is not a regular file. Remove it, or put the file back in its place")
 
     def _socket(self, name: str) -> Path:
         beside = self.state / name

@@ -419,3 +419,14 @@ async def test_a_full_disk_stops_the_recording_but_not_the_program(home: Path) -
             assert await terminal.wait() == Exit(code=6)
         assert terminal.unrecorded is not None
         assert "could not be written" in terminal.unrecorded
+
+
+@pytest.mark.parametrize("words", [b"", b'{"is": "hel'])
+async def test_a_peer_that_sends_no_hello_is_dropped(home: Path, words: bytes) -> None:
+    async with running_keeper(home) as scene:
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.settimeout(BOUND)
+            peer.connect(str(Places.under(home).keeper_socket))
+            peer.sendall(words)
+            assert await anyio.to_thread.run_sync(peer.recv, 100) == b""
+        assert (await scene.keeper.health()).descriptors > 0, "the daemon's connection stays"

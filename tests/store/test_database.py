@@ -1,15 +1,16 @@
 """Settings and migrations of the database."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import anyio
 import pytest
-from tests.support.sample_events import JournalFiles
+from tests.support.sample_events import JournalFiles, daemon_stopped
 
-from handrail.errors import NewerSchema
-from handrail.store.database import Migration, open_reader, open_writer, schema_of, shipped
+from handrail.errors import LostJournal, NewerSchema, Unwritable
+from handrail.store.database import Migration, open_files, open_reader, open_writer, schema_of, shipped
 from handrail.store.events import ApprovalExpired
 from handrail.store.journal import open_journal
 from handrail.store.records import open_records
@@ -145,3 +146,26 @@ def test_a_newer_database_is_refused_with_a_sentence_and_left_alone(kept: Journa
         anyio.run(main)
     assert "Upgrade Handrail" in str(refused.value)
     assert kept.path.read_bytes() == before
+
+
+@pytest.mark.anyio
+async def test_an_emptied_database_is_refused_with_what_to_do(kept: JournalFiles) -> None:
+    async with open_journal(kept.path, kept.head) as journal:
+        journal.append(daemon_stopped())
+    kept.path.with_name("handrail.db-wal").unlink(missing_ok=True)
+    kept.path.write_bytes(b"")
+    for _ in range(2):  # the first try gives the file a schema
+        with pytest.raises(
+            LostJournal, match=r"is empty, but the journal had 1 events.*Put a backup in its place"
+        ):
+            open_files(kept.path, kept.head)
+    kept.head.unlink()
+    async with open_journal(kept.path, kept.head) as journal:
+        assert journal.head == 0
+
+
+@pytest.mark.timeout(10)
+def test_a_fifo_in_the_place_of_the_database_is_refused_without_waiting(kept: JournalFiles) -> None:
+    os.mkfifo(kept.path)
+    with pytest.raises(Unwritable, match="is not a regular file"):
+        open_files(kept.path, kept.head)

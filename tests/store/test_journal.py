@@ -339,3 +339,16 @@ def newest(kept: JournalFiles) -> int:
     link = read_head(kept.head)
     assert isinstance(link, Link)
     return link.seq
+
+
+async def test_after_a_cut_tail_nothing_waits_for_the_numbers_that_are_gone(kept: JournalFiles) -> None:
+    async with open_journal(kept.path, kept.head) as journal:
+        await append_all(journal, "one", "two", "three")
+    with closing(sqlite3.connect(kept.path)) as other:
+        other.execute("DELETE FROM events WHERE seq > 1")
+        other.commit()
+    async with open_journal(kept.path, kept.head) as journal:
+        with anyio.fail_after(10):
+            await journal.committed(journal.head)
+            assert await append_all(journal, "four") == 4
+        assert words(await journal.since(0)) == ["one", "four"]

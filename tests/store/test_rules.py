@@ -1,5 +1,7 @@
 """What the store says of rules, of how often they were used, and of trusted folders."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -13,6 +15,7 @@ from tests.support.sample_events import (
     records_after,
 )
 
+from handrail.errors import BadRecord
 from handrail.store.events import Event, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.rules import FolderRecord, RuleUse
 from handrail.store.values import Rule
@@ -141,3 +144,14 @@ async def test_a_trusted_folder_is_known_as_it_was_trusted_last_until_it_is_not(
         (folder,) = await records.rules.folders()
         assert folder == FolderRecord(folder="/w", config="ab", by="bob", trusted_at=folder.trusted_at)
         assert folder.trusted_at > 0
+
+
+async def test_a_row_that_cannot_be_read_is_named(kept: JournalFiles) -> None:
+    async with records_after(kept, RuleAdded(rule=FULL, by="person", approval=None)) as records:
+        with closing(sqlite3.connect(kept.path)) as other:
+            other.execute("UPDATE rules SET rule = '{'")
+            other.commit()
+        with pytest.raises(
+            BadRecord, match=r"a row in `rules` that cannot be read \(id 'r1': ValidationError\)"
+        ):
+            await records.rules.all()

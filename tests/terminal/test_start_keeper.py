@@ -36,7 +36,7 @@ async def test_a_keeper_that_cannot_start_is_said_to_have_left_a_log(
     monkeypatch.setattr("handrail.terminal.start_keeper.START_SECONDS", 0.3)
     places = Places.under(home)
     places.make()
-    places.keeper_lock.mkdir()
+    places.keeper_socket.mkdir()
     with anyio.fail_after(BOUND), pytest.raises(NoKeeperError, match=r"keeper\.log"):
         await KeeperLauncher(places, 1.0).start()
 

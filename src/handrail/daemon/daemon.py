@@ -19,11 +19,11 @@ from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
 from handrail.agents.conversation.send_prompt import McpEntryBuilder
-from handrail.config import BadConfig, Config
+from handrail.config import Config
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
+from handrail.daemon.failure import EXPLAINED, explain_failure
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.state_files import (
-    AlreadyRunning,
     DaemonFile,
     ForegroundOutput,
     build_connect_command,
@@ -32,7 +32,6 @@ from handrail.daemon.state_files import (
     start_logging,
 )
 from handrail.daemon.terminal_events import TerminalEvents
-from handrail.errors import NewerSchema, Unwritable
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
 from handrail.gate.rules.rules import Rules, UserRules
@@ -106,18 +105,24 @@ SEALED_KEEPER = (
 
 def run(places: Places, config: Config, *, port: int | None = None, announce: bool = False) -> int:
     """Run the daemon until it is stopped; returns the exit status."""
-    places.make()
     hide_memory()
     sys.setswitchinterval(SWITCH_SECONDS)
-    start_logging(places.logs)
+    try:
+        places.make()
+        start_logging(places.logs)
+    except OSError as problem:
+        sys.stderr.write(f"Handrail cannot use its folders: {problem}.\n")
+        return 1
     try:
         standing = UserRules.of(config, places.config, os.path.realpath(Path.home()))
         with hold_lock(places.daemon_lock):
             prestart()
             daemon = Daemon(places, config, standing, port, announce)
             return anyio.run(daemon.serve, backend="asyncio")
-    except (BadConfig, AlreadyRunning, NewerSchema, Unwritable) as problem:
-        sys.stderr.write(f"{problem}\n")
+    except Exception as problem:
+        if not isinstance(problem, EXPLAINED):
+            log.exception("the daemon ended with an error")
+        sys.stderr.write(f"{explain_failure(problem, places.logs)}\n")
         return 1
 
 

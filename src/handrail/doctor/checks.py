@@ -256,6 +256,12 @@ def check_journal(places: Places) -> Finding:
             says = f"{places.database} is gone, though it was there: {places.head.name} still names its last event."
             return Finding(name="journal", level="bad", says=says, fix="Put a backup in its place.")
         return Finding(name="journal", level="ok", says="There is none yet: nothing has happened.")
+    if not places.database.is_file():
+        says = f"{places.database} is not a regular file."
+        return Finding(name="journal", level="bad", says=says, fix="Put a backup in its place.")
+    if places.database.stat().st_size == 0 and places.head.exists():
+        says = f"{places.database} is empty, but {places.head.name} names its last event."
+        return Finding(name="journal", level="bad", says=says, fix="Put a backup in its place.")
     verdict = verify(places.database, places.head)
     return Finding(
         name="journal",

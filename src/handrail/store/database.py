@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from handrail.errors import NewerSchema, Unwritable
+from handrail.errors import LostJournal, NewerSchema, Unwritable
+from handrail.regular_file import NotRegular
 from handrail.store.hash_chain import START, HeadFile, Link, cut_head_path, read_head
 
 BUSY_SECONDS = 5.0
@@ -28,7 +29,9 @@ class Migration:
 def open_writer(path: Path, migrations: Sequence[Migration] | None = None) -> sqlite3.Connection:
     """Open the only connection that writes, and migrate the schema."""
     # Create the file here, so that it is private from the start; -wal and -shm inherit its mode.
-    os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
+    if not path.is_file():
+        raise NotRegular(f"{path} is not a regular file")
     connection = _connect(path)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -113,7 +116,7 @@ class Files:
 
 
 def open_files(path: Path, head: Path) -> Files:
-    """Open the database and the head file. Raises `Unwritable` or `NewerSchema`. Blocks."""
+    """Open the database and the head file. Raises `Unwritable`, `NewerSchema` or `LostJournal`. Blocks."""
     try:
         connection = open_writer(path)
         try:
@@ -143,12 +146,18 @@ def has_link(connection: sqlite3.Connection, link: Link) -> bool:
 def _keep_evidence(connection: sqlite3.Connection, last: Link, head: Path) -> int:
     """Set aside a head that does not match the database, before the writer overwrites it; return the highest number."""
     said = read_head(head)
+    if last == START and isinstance(said, Link) and said != START:
+        raise LostJournal(connection_path(connection), str(head), said.seq)
     if said is None or (isinstance(said, Link) and has_link(connection, said)):
         return last.seq
     aside = cut_head_path(head)
     if not aside.exists():  # keep the oldest evidence
         head.rename(aside)
     return max(last.seq, said.seq) if isinstance(said, Link) else last.seq
+
+
+def connection_path(connection: sqlite3.Connection) -> str:
+    return str(connection.execute("PRAGMA database_list").fetchone()[2])
 
 
 def _open_head(path: Path, last: Link) -> HeadFile:

@@ -53,9 +53,10 @@ class Journal:
     def __init__(self, files: Files, reader: Reader) -> None:
         self.head = files.highest
         """The number assigned last."""
-        self.durable = files.last.seq
-        """The newest number committed: it survives the end of the process."""
-        self.synced = files.last.seq
+        self.durable = files.highest
+        """The newest number committed: it survives the end of the process. At the start none is pending, even if the
+        last ones were cut off."""
+        self.synced = files.highest
         """The newest number that also survives a power loss."""
         self.commits = 0
         """Number of commits so far; each holds one or more events."""

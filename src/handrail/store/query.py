@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from handrail.errors import BadRecord
 from handrail.store.database import open_reader
 from handrail.store.values import Caller
 
@@ -46,11 +47,30 @@ class Queries:
     ) -> list[T]:
         """Return `make(row)` for every matching row. `make` runs in the reader's thread."""
         given = tuple(values)
-        return await self._reader.read(lambda db: [make(row) for row in db.execute(sql, given)])
+        return await self._reader.read(lambda db: _make_all(make, db.execute(sql, given).fetchall(), sql))
 
     async def _by_id(self, sql: str, ids: Iterable[str], make: Callable[[sqlite3.Row], T]) -> dict[str, T]:
         """Return `make(row)` by id. `sql` ends in `WHERE id AMONG_IDS`. Unknown ids are left out."""
         return dict(await self._all(lambda row: (str(row["id"]), make(row)), sql, (json.dumps([*ids]),)))
+
+
+def _make_all(make: Callable[[sqlite3.Row], T], rows: list[sqlite3.Row], sql: str) -> list[T]:
+    """Return `make(row)` for each row. Raises BadRecord for a row with an invalid value."""
+    try:
+        return [make(row) for row in rows]
+    except (ValueError, TypeError, LookupError):
+        for row in rows:
+            _check_row(make, row, sql)
+        raise
+
+
+def _check_row(make: Callable[[sqlite3.Row], T], row: sqlite3.Row, sql: str) -> None:
+    try:
+        make(row)
+    except (ValueError, TypeError, LookupError) as error:
+        table = sql.partition("FROM ")[2].split()
+        name = f"{row.keys()[0]} {str(row[0])[:80]!r}"
+        raise BadRecord(table[0] if table else "?", name, type(error).__name__) from error
 
 
 class Where:
