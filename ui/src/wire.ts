@@ -2345,6 +2345,8 @@ export interface components {
          */
         Health: {
             daemon?: components["schemas"]["ProcessHealth"] | null;
+            /** Hung Keeper */
+            hung_keeper?: number | null;
             keeper?: components["schemas"]["ProcessHealth"] | null;
             /** Ok */
             ok: boolean;

@@ -649,6 +649,7 @@ class Growth(TypedDict):
 
 class Health(TypedDict):
     daemon: ProcessHealth | None
+    hung_keeper: int | None
     keeper: ProcessHealth | None
     ok: bool
     version: str

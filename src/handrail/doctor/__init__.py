@@ -19,9 +19,15 @@ from handrail.doctor.checks import (
     check_processes,
     check_ripgrep,
 )
+from handrail.doctor.installation import (
+    check_installation,
+    check_ptrace,
+    check_search_path,
+    harden_commands,
+)
 from handrail.paths import Places
 
-__all__ = ["Finding", "back_up", "examine"]
+__all__ = ["Finding", "back_up", "examine", "harden_commands"]
 
 
 def examine(places: Places) -> Iterator[Finding]:
@@ -34,6 +40,9 @@ def examine(places: Places) -> Iterator[Finding]:
     yield check_page(Path(__file__).parent.parent)
     yield check_ripgrep()
     yield check_own_agent(places, os.environ)
+    yield check_installation()
+    yield check_search_path(os.environ)
+    yield from check_ptrace()
     yield check_journal(places)
 
 

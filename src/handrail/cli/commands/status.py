@@ -31,7 +31,13 @@ _LEVELS = {"ok": ("✓ ok", "green"), "warn": ("! warn", "yellow"), "bad": ("✗
 
 def add_to(app: typer.Typer) -> None:
     add_command(app, "status", "handrail status", "handrail status --json")(status)
-    add_command(app, "doctor", "handrail doctor", "handrail doctor --backup handrail-copy.db")(doctor)
+    add_command(
+        app,
+        "doctor",
+        "handrail doctor",
+        "handrail doctor --backup handrail-copy.db",
+        "handrail doctor --harden",
+    )(doctor)
     add_command(app, "config", "handrail config", "handrail config --show-origin")(config)
     add_command(
         app,
@@ -79,9 +85,18 @@ def doctor(
     backup: Annotated[
         Path | None, typer.Option(help="Also back up the database to this new file, and check the copy.")
     ] = None,
+    harden: Annotated[
+        bool,
+        typer.Option("--harden", help="Only print the commands for an installation that belongs to root."),
+    ] = False,
     as_json_: AsJson = False,
 ) -> None:
     """Check the installation and show how to fix problems. Exit status 1 if a check fails."""
+    if harden:
+        from handrail.doctor import harden_commands  # noqa: PLC0415 - imports the store
+
+        typer.echo(harden_commands(), nl=False)
+        return
     findings: list[Finding] = []
     for finding in _run_checks(backup):
         findings.append(finding)
