@@ -57,6 +57,11 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_terminals.test_what_runs_in_a_terminal_cannot_attach_to_the_keeper",
             "safety.test_terminals.test_from_outside_the_same_user_may_attach",
             "keeper.test_lineage.test_an_ordinary_user_cannot_take_the_mark_off",
+            "safety.test_children.test_every_process_that_the_daemon_started_is_marked",
+            "safety.test_children.test_no_program_of_a_folder_that_the_user_can_write_ran_unmarked",
+            "safety.test_children.test_after_the_launcher_was_killed_a_search_is_marked_again",
+            "launcher.test_programs.test_a_program_that_a_user_can_replace_is_not_found",
+            "house.test_processes.test_only_the_launcher_keeper_doors_and_a_persons_commands_start_processes",
         ),
     ),
     "N3": (
@@ -141,6 +146,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "safety.test_bounds.test_a_line_without_end_on_a_door_is_skipped_and_said_to_be_too_long",
             "safety.test_bounds.test_a_line_without_end_on_the_keepers_socket_is_refused",
+            "keeper.test_server.test_a_peer_that_sends_no_hello_is_dropped",
             "safety.test_bounds.test_a_body_without_end_is_refused",
             "door.test_proxy.test_a_daemon_that_reads_nothing_does_not_make_the_door_grow",
             "e2e.test_live.test_a_follower_that_stops_reading_costs_nothing_and_hinders_nobody",
@@ -159,6 +165,8 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_environment.test_a_variable_that_a_person_names_is_passed_on_and_no_other",
             "terminal.test_start_keeper.test_a_clean_environment_holds_no_secret_and_leads_to_the_same_places",
             "door.test_start_daemon.test_only_what_says_where_we_are_is_inherited",
+            "safety.test_children.test_no_process_that_the_daemon_started_has_a_key",
+            "launcher.test_child.test_a_program_gets_the_environment_that_is_named_and_no_more",
         ),
     ),
     "N12": (

@@ -21,7 +21,7 @@ from handrail import __version__
 from handrail.agents.conversation.send_prompt import McpEntryBuilder
 from handrail.config import Config
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
-from handrail.daemon.failure import EXPLAINED, explain_failure
+from handrail.daemon.exit_message import EXPLAINED, explain_failure
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.state_files import (
     DaemonFile,

@@ -1,4 +1,4 @@
-"""Tries: what /proc and ptrace tell of the daemon, the keeper and the warden above us."""
+"""Tries: what /proc and ptrace tell of the daemon, its launcher, the keeper and the warden above us."""
 
 import ctypes
 import errno
@@ -8,7 +8,7 @@ from pathlib import Path
 from .ground import Got, Order, Try, about, above, keeper_pid, parent
 
 PTRACE_ATTACH = 16
-WHO = ("daemon", "keeper", "warden")
+WHO = ("daemon", "keeper", "warden", "launcher")
 FILES = ("environ", "mem", "maps", "fd", "auxv", "syscall", "stack", "cwd", "exe", "root")
 
 
@@ -55,5 +55,9 @@ def _pid(who: str) -> int:
             return about()["pid"]
         case "keeper":
             return keeper_pid()
+        case "launcher":
+            tasks = Path(f"/proc/{about()['pid']}/task").glob("*/children")
+            children = (int(pid) for task in tasks for pid in task.read_text().split())
+            return next(pid for pid in children if pid != keeper_pid())
         case _:
             return next(pid for pid in above(os.getpid()) if parent(pid) == keeper_pid())

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from handrail.daemon.failure import explain_failure
+from handrail.daemon.exit_message import explain_failure
 from handrail.errors import BadRecord
 
 LOGS = Path("/h/logs")
