@@ -68,9 +68,9 @@ class Desktop:
         names = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/x", "DISPLAY": ":7", "XDG_RUNTIME_DIR": "/run/x"}
         return {**names, "PATH": str(self.folder), "SECRET": "s3cret"}
 
-    def find(self, name: str) -> str | None:
+    def find(self, name: str, search_path: str) -> str | None:
         """The path of a program on this desktop."""
-        return shutil.which(name, path=str(self.folder))
+        return shutil.which(name, path=search_path)
 
 
 @pytest.fixture

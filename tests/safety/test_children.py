@@ -91,13 +91,19 @@ class Watch:
         limit = hard_limit(pid)
         try:
             name = Path(f"/proc/{pid}/comm").read_text().strip()
-            environ = Path(f"/proc/{pid}/environ").read_bytes()
-        except PermissionError:
-            environ = b""  # hidden, so nobody else of the user can read it either
+            environ = read_environ(pid)
         except OSError:
             return
         if limit is not None:
             self.seen.add(Child(pid, name, limit < (hard_limit(1) or 0), environ))
+
+
+def read_environ(pid: int) -> bytes:
+    """The environment of a process; empty if it is hidden, so that no process of the user can read it."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except PermissionError:
+        return b""
 
 
 def children(pid: int) -> list[int]:

@@ -52,9 +52,9 @@ class Notifier:
         burst: float = BURST_SECONDS,
         bound: float = SHOW_SECONDS,
         system: str = sys.platform,
-        find: Callable[[str], str | None] = find_program,
+        find: Callable[[str, str], str | None] = find_program,
     ) -> None:
-        """`pages` returns the number of connected followers who could answer, `find` the path of a program."""
+        """`pages` returns the number of connected followers who could answer, `find` a program on a PATH."""
         self._gate = gate
         self._pages = pages
         self._environment = {name: environment[name] for name in DESKTOP if name in environment}
@@ -63,6 +63,7 @@ class Notifier:
         self._bound = bound
         self._system = system
         self._find = find
+        self._search_path = environment.get("PATH", "")
         self._opened: list[ApprovalOpened] = []
         self._has_new = anyio.Event()
         self._missing = False
@@ -100,7 +101,7 @@ class Notifier:
 
     async def _show(self, title: str, body: str) -> None:
         argv = _build_argv(self._system, title, body)
-        program = self._find(argv[0])
+        program = self._find(argv[0], self._search_path)
         if program is None:
             if not self._missing:
                 log.info("%s is not installed, so no desktop notification is shown", argv[0])
