@@ -24,6 +24,25 @@ def test_a_released_lock_can_be_held_again(tmp_path: Path) -> None:
             assert (tmp_path / "lock").exists()
 
 
+def test_removing_the_lock_file_lets_no_second_holder_in(tmp_path: Path) -> None:
+    with hold_lock(tmp_path / "lock"):
+        (tmp_path / "lock").unlink()
+        with pytest.raises(AlreadyRunning, match="handrail down"), hold_lock(tmp_path / "lock"):
+            pass
+
+
+def test_the_folder_of_the_database_is_held_too(tmp_path: Path) -> None:
+    data, states = tmp_path / "data", [tmp_path / "state", tmp_path / "other"]
+    for folder in (data, *states):
+        folder.mkdir()
+    with (
+        hold_lock(states[0] / "lock", data),
+        pytest.raises(AlreadyRunning),
+        hold_lock(states[1] / "lock", data),
+    ):
+        pass
+
+
 def test_the_lock_of_a_killed_holder_is_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     code = (

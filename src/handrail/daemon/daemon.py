@@ -115,7 +115,7 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
         return 1
     try:
         standing = UserRules.of(config, places.config, os.path.realpath(Path.home()))
-        with hold_lock(places.daemon_lock):
+        with hold_lock(places.daemon_lock, places.data):
             prestart()
             daemon = Daemon(places, config, standing, port, announce)
             return anyio.run(daemon.serve, backend="asyncio")
@@ -222,7 +222,7 @@ class Daemon:
                 await self._stop_requested.wait()
                 if self._announce and not self._ends_all:
                     print_replaced()
-                gate.leave()
+                gate.leave(work_stays=not self._ends_all)
                 await agent_host.leave()
                 await local.leave()
                 await self._release_keeper(foundation.keeper)

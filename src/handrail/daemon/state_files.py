@@ -1,6 +1,7 @@
 """The daemon's files and its terminal output: daemon.json, the last port, the lock, the log, the start-up
 message."""
 
+import errno
 import fcntl
 import json
 import logging
@@ -9,7 +10,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
@@ -67,20 +68,40 @@ class AlreadyRunning(Exception):
 
 
 @contextmanager
-def hold_lock(path: Path) -> Generator[None]:
-    """Hold the lock, or raise AlreadyRunning without waiting. The kernel releases it when the process dies."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AlreadyRunning(
-                f"Another Handrail daemon holds {path.parent}. "
-                "`handrail open` shows its page, `handrail down` ends it."
-            ) from None
+def hold_lock(path: Path, *folders: Path) -> Generator[None]:
+    """Hold the lock file and its folders, or raise AlreadyRunning without waiting.
+
+    A lock file can be removed while it is held, and a second daemon would lock the next one. A folder that holds the
+    daemon's other files cannot. The kernel releases all of them when the process dies.
+    """
+    with ExitStack() as held:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held.callback(os.close, lock)
+        _lock(lock, path.parent)
+        for folder in dict.fromkeys((path.parent, *folders)):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            held.callback(os.close, descriptor)
+            _lock_folder(descriptor, folder)
         yield
-    finally:
-        os.close(descriptor)
+
+
+def _lock(descriptor: int, home: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise AlreadyRunning(
+            f"Another Handrail daemon holds {home}. "
+            "`handrail open` shows its page, `handrail down` ends it."
+        ) from None
+
+
+def _lock_folder(descriptor: int, folder: Path) -> None:
+    """Lock a folder where the file system can: NFS cannot, and there the lock file alone counts."""
+    try:
+        _lock(descriptor, folder)
+    except OSError as problem:
+        if problem.errno not in (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
 
 
 ExceptionFacts = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]

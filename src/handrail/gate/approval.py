@@ -127,9 +127,11 @@ class Approval:
     async def wait(self, seconds: float | None = None) -> Answer | None:
         """Wait for the answer and return it once it is durable: no effect may follow an answer that a crash could lose.
 
-        Expires the approval and returns None after `seconds` without an answer. Raises Unwritable.
+        Expires the approval and returns None if it has been open for `seconds` without an answer, also under earlier
+        daemons. Raises Unwritable.
         """
-        with anyio.move_on_after(seconds):
+        left = None if seconds is None else max(0.0, self.since + seconds - anyio.current_time())
+        with anyio.move_on_after(left):
             await self._decided.wait()
         self.expire()
         answer = self.answered
