@@ -35,7 +35,7 @@ from handrail.gate.tool import Salvage, Toolbox
 from handrail.store.actor import CLIENT, HANDRAIL, OPERATION, rule_actor
 from handrail.store.events import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal
-from handrail.store.values import Caller, Json
+from handrail.store.values import Caller, Claim, Json
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +84,8 @@ class Gate:
         self._pipeline = Pipeline(journal, self.drafts, expire_seconds)
         self._group = group
         self._left = False
+        self._work_stays = False
+        """At shutdown: the keeper keeps running processes for the next daemon."""
         rules.on_change.append(self._decide_open_again)
 
     async def submit(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
@@ -138,7 +140,7 @@ class Gate:
     def restore(self, call: Call, question: ApprovalOpened, waited_ms: int = 0) -> None:
         """Reopen a call that was waiting for approval when an earlier daemon ended; its client is gone.
 
-        Its expiry timer starts again, because no one could answer while the daemon was down.
+        Its expiry timer goes on: `waited_ms` counts, including the time without a daemon.
         """
         self._client_gone(call)
         # Do not show the stored claims and preview: the database may have been altered. Only the input is run.
@@ -152,17 +154,44 @@ class Gate:
             call.title = parsed.tool.display(parsed.input)
             self._group.start_soon(self._run_call, call, partial(self._pipeline.resume, call, call.approval))
 
+    async def rejoin(self, call: Call, claims: tuple[Claim, ...]) -> bool:
+        """Reopen a running call whose work outlived the daemon that started it; False if no such work is found.
+
+        The call is handed back: its client is gone. It can be waited for, cancelled and completed as before.
+        """
+        parsed = parse(self.toolbox, call.tool, call.input if call.edited is None else call.edited)
+        if isinstance(parsed, str):
+            return False
+        plan = await parsed.tool.find_work(parsed.input, call)
+        if plan is None:
+            return False
+        self._hand_back_now(call)
+        self._client_gone(call)
+        self.open[call.id] = call
+        work = partial(self._pipeline.rejoin, call, parsed, replace(plan, claims=claims))
+        self._group.start_soon(self._run_call, call, work)
+        return True
+
     def watch_end(self, call: Call) -> None:
         """Wait in the background for the work of a settled call to end, even if an earlier daemon started it."""
         self._group.start_soon(self._unwind, call)
 
-    def leave(self) -> None:
-        """Shut down: interrupt running calls, and leave waiting calls to the next daemon."""
-        self._left = True
+    def leave(self, *, work_stays: bool = False) -> None:
+        """Shut down: interrupt running calls, and leave waiting calls to the next daemon.
+
+        With `work_stays`, calls whose processes stay with the keeper are left to the next daemon too.
+        """
+        self._left, self._work_stays = True, work_stays
         for call in list(self.open.values()):
-            if call.status == "waiting" and call.assurance == "bound":
+            if self._is_left_open(call):
                 self._hand_back_now(call)  # so that the client gets the call id to ask for later
             self._leave_call(call)
+
+    def _is_left_open(self, call: Call) -> bool:
+        """Whether a call without an outcome is left to the next daemon."""
+        if call.status == "waiting":
+            return call.assurance == "bound"
+        return self._work_stays and call.plan is not None and self.toolbox[call.tool].outlives_daemon(call)
 
     def _decide_open_again(self) -> None:
         """Called when the rules change. Does nothing during shutdown, so that no new work starts."""
@@ -336,16 +365,16 @@ class Gate:
         self._stop(call)
 
     def _leave_call(self, call: Call) -> None:
-        """At shutdown, interrupt the call, or leave it to the next daemon if it waits for approval."""
-        if call.status == "running":
+        """At shutdown, interrupt the call, or leave it to the next daemon."""
+        if call.outcome is None and self._is_left_open(call):
+            self._client_gone(call)
+        elif call.status == "running":
             message = STOPPED_BEFORE if call.plan is None else STOPPED_WHILE
             outcome = Outcome(ending="interrupted", by=HANDRAIL, message=message)
             self.settle_with(call, outcome, self.salvage(call))
         elif call.outcome is None and call.assurance != "bound":  # the agent that asked ends with this daemon
             outcome = Outcome(ending="interrupted", by=HANDRAIL, message=STOPPED_ASKING)
             self.settle(call, outcome, stopped=True)
-        elif call.outcome is None:
-            self._client_gone(call)
 
     def _client_gone(self, call: Call) -> None:
         if not call.client_gone:

@@ -18,7 +18,7 @@ from handrail.gate.draft import Draft, Drafts, ParsedCall
 from handrail.gate.feedback import join_comments
 from handrail.gate.risk import assess_call
 from handrail.gate.rules.policy import Decision
-from handrail.gate.tool import Plan, Refusal
+from handrail.gate.tool import Plan, Refusal, UnknownEnd
 from handrail.store.actor import HANDRAIL, Actor, approval_actor, rule_actor, tool_actor
 from handrail.store.events import ApprovalOpened
 from handrail.store.journal import Journal
@@ -84,6 +84,15 @@ class Pipeline:
         """Run the steps from an open approval on, after a restart."""
         return await self._outcome(call, lambda: self._ask_again(call, approval))
 
+    async def rejoin(self, call: Call, parsed: ParsedCall, plan: Plan) -> Outcome:
+        """Attend to work that an earlier daemon started."""
+        call.plan = plan
+        return await self._outcome(call, lambda: self._finish(call, parsed, plan))
+
+    async def _finish(self, call: Call, parsed: ParsedCall, plan: Plan) -> Outcome:
+        result = await parsed.tool.rejoin(plan, call)
+        return Outcome(ending="done", by=tool_actor(call.tool), result=result)
+
     async def _outcome(self, call: Call, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
         """Turn the exceptions of a tool into an outcome. No other place does."""
         try:
@@ -92,6 +101,8 @@ class Pipeline:
             return Outcome(
                 ending="failed", by=tool_actor(call.tool), message=refusal.sentence, result=refusal.result
             )
+        except UnknownEnd as unknown:
+            return Outcome(ending="interrupted", by=HANDRAIL, message=unknown.sentence, result=unknown.result)
         except Unwritable as problem:
             return Outcome(ending="failed", by=HANDRAIL, message=str(problem))
         except Exception as error:

@@ -1,7 +1,8 @@
 """Restore the open calls of the previous daemon, after a stop or a crash.
 
-A call that was running is interrupted and never run again. A denied or expired call is settled so. A call that was
-waiting for approval stays waiting, except an advisory one: its agent is gone.
+A call whose process the keeper still holds stays running, handed back; any other call that was running is interrupted.
+None is run again. A denied or expired call is settled so. A call that was waiting for approval stays waiting, except an
+advisory one: its agent is gone.
 """
 
 import time
@@ -52,7 +53,7 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
         elif approval is not None and approval.open:
             gate.restore(call, _opened_event(approval), max(0, _now_ms() - approval.opened_at))
             kept += 1
-        else:
+        elif detail.call.started_at is None or not await gate.rejoin(call, detail.claims):
             outcome = _outcome(call, detail, output_of)
             gate.settle(call, outcome)
             gate.watch_end(call)
@@ -100,6 +101,7 @@ def _call(gate: Gate, detail: CallHistory) -> Call:
     )
     call.edited = None if detail.asked is None or record.started_at is None else detail.input
     call.opened_seq = record.opened_seq
+    call.since -= max(0, _now_ms() - record.opened_at) / 1000
     call.terminal = record.terminal
     call.handed_back = record.handed_back_at is not None
     call.client_gone = record.client_gone_at is not None

@@ -135,6 +135,16 @@ class Refusal(Exception):
         """Partial result, such as the output of a command that timed out."""
 
 
+class UnknownEnd(Exception):
+    """Work had started and its end was not observed: the call is `interrupted`. The sentence is for the model."""
+
+    def __init__(self, sentence: str, result: Result | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.result = result
+        """Partial result, such as the output up to then."""
+
+
 InputT = TypeVar("InputT", bound=BaseModel)
 PlanT = TypeVar("PlanT", bound=Plan)
 
@@ -171,7 +181,22 @@ class Tool(ABC, Generic[InputT, PlanT]):
 
     @abstractmethod
     async def run(self, plan: PlanT, call: CallReport) -> Result:
-        """Execute the plan, within the call's cancel scope. Raises Refusal."""
+        """Execute the plan, within the call's cancel scope. Raises Refusal or UnknownEnd."""
+
+    def outlives_daemon(self, call: CallReport) -> bool:
+        """Whether the work of a running call goes on when the daemon is replaced."""
+        return False
+
+    async def find_work(self, input: InputT, call: CallReport) -> PlanT | None:
+        """The plan of work that an earlier daemon started and whose end can still be observed; else None.
+
+        The plan has no claims and binds nothing: it is only for `rejoin` and `salvage`.
+        """
+        return None
+
+    async def rejoin(self, plan: PlanT, call: CallReport) -> Result:
+        """Attend to the work that `find_work` found, as `run` does after its start. Raises Refusal or UnknownEnd."""
+        raise UnknownEnd(f"{self.name} cannot be followed after a restart.")
 
     def proposal(self, plan: PlanT) -> Proposal | None:
         """The file this would write, for a person to review; None if it writes no file."""

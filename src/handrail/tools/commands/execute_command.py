@@ -6,6 +6,7 @@ starts the processes.
 
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from handrail.gate.shell.shell_parser import Line
-from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool
+from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool, UnknownEnd
 from handrail.store.values import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Exit, Report, Terminal, TerminalNote
@@ -28,7 +29,7 @@ from handrail.tools.commands.command_input import (
     matching_lines,
 )
 from handrail.tools.commands.command_output import Output, read_output
-from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan
+from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan, unknown_end
 from handrail.tools.results import answer, facts_of, printable_line
 from handrail.tools.terminals.input_requests import question_of
 from handrail.tools.tool_context import PLAIN, ToolContext, hash_environment
@@ -121,11 +122,32 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         terminal = await self._open(plan, call)
         if plan.input.background:
             call.hand_back()
-        try:
-            return await self._attend(terminal, plan, call, began)
-        except anyio.get_cancelled_exc_class():
-            await self._stop(terminal, call)
-            raise
+        return await self._attend_or_stop(terminal, plan, call, began)
+
+    def outlives_daemon(self, call: CallReport) -> bool:
+        if isinstance(call.plan, TypedPlan):
+            return self._typed.is_running(call)
+        terminal = self._terminals.get(call.terminal or "")
+        return terminal is not None and terminal.exit is None
+
+    async def find_work(self, input: ExecuteCommandInput, call: CallReport) -> CommandPlan | TypedPlan | None:
+        if input.terminal_id is not None:
+            return await self._typed.find_work(input, call)
+        terminal = self._terminals.get(terminal_of(call.id))
+        if terminal is None or terminal.note.call != call.id or (terminal.exit and terminal.exit.lost):
+            return None
+        call.use_terminal(terminal.id)
+        return CommandPlan(
+            claims=(), bound={}, argv=terminal.argv, cwd=terminal.cwd, cwd_id=None, env={}, input=input
+        )
+
+    async def rejoin(self, plan: CommandPlan | TypedPlan, call: CallReport) -> Result:
+        if isinstance(plan, TypedPlan):
+            return await self._typed.rejoin(plan, call)
+        terminal = self._terminals.get(call.terminal or "")
+        assert terminal is not None, "found by find_work"
+        began = anyio.current_time() - max(0.0, time.time() - terminal.created_at)
+        return await self._attend_or_stop(terminal, plan, call, began)
 
     async def unwind(self, call: CallReport) -> None:
         terminal = self._terminals.get(call.terminal or "")
@@ -172,9 +194,21 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         except KeeperError as problem:
             raise Refusal(f"The command could not be started: {problem}") from None
 
+    async def _attend_or_stop(
+        self, terminal: Terminal, plan: CommandPlan, call: CallReport, began: float
+    ) -> Result:
+        try:
+            return await self._attend(terminal, plan, call, began)
+        except anyio.get_cancelled_exc_class():
+            await self._stop(terminal, call)
+            raise
+
     async def _attend(self, terminal: Terminal, plan: CommandPlan, call: CallReport, began: float) -> Result:
-        """Wait for the exit and build the result; processes that outlive the command are left to `unwind`."""
-        left = await self._wait(terminal, plan, call)
+        """Wait for the exit and build the result; processes that outlive the command are left to `unwind`.
+
+        Raises UnknownEnd if the exit was not observed.
+        """
+        left = await self._wait(terminal, plan, call, began)
         took = anyio.current_time() - began
         with anyio.move_on_after(SWEEP_SECONDS) as waited:
             await terminal.wait_swept()
@@ -183,13 +217,15 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         call.add_receipt(_receipt(terminal, terminal.swept))
         result = await _result(plan, terminal, left, took)
         self._terminals.release(terminal.id)
+        if left.lost:
+            raise UnknownEnd(unknown_end(left.lost), result)
         return result
 
-    async def _wait(self, terminal: Terminal, plan: CommandPlan, call: CallReport) -> Exit:
+    async def _wait(self, terminal: Terminal, plan: CommandPlan, call: CallReport, began: float) -> Exit:
         """Wait for the exit. On timeout stop the whole process tree, then raise Refusal."""
         limit = plan.input.timeout_seconds
         try:
-            with anyio.fail_after(limit):
+            with anyio.fail_after(None if limit is None else max(0.0, began + limit - anyio.current_time())):
                 return await self._exit(terminal, call)
         except TimeoutError:
             await self._stop(terminal, call)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
-from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage
+from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, UnknownEnd
 from handrail.store.values import Caller, Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.screen import render_screen
@@ -252,6 +252,58 @@ class TypedCommands:
         finally:
             del self._lines[call.id]
 
+    def is_running(self, call: CallReport) -> bool:
+        """Whether the line of a call runs in a shell that lives."""
+        line = self._lines.get(call.id)
+        return line is not None and line.terminal.exit is None
+
+    async def find_work(self, input: ExecuteCommandInput, call: CallReport) -> TypedPlan | None:
+        """The plan of a line that an earlier daemon typed, while its shell still runs it; else None."""
+        terminal = self._context.terminals.live.get(input.terminal_id or "")
+        if terminal is None or await self._running_from(terminal, input) is None:
+            return None
+        call.use_terminal(terminal.id)
+        return TypedPlan(
+            claims=(),
+            bound={},
+            known=of_terminal(terminal),
+            terminal=terminal,
+            data=b"",
+            typist=InputSender(person=False, name=call.caller.client),
+            seen=terminal.seen,
+            input=input,
+        )
+
+    async def rejoin(self, plan: TypedPlan, call: CallReport) -> Result:
+        begin = await self._running_from(plan.terminal, plan.input)
+        line = self._lines[call.id] = ShellLine(
+            known=plan.known,
+            terminal=plan.terminal,
+            call=call,
+            context=self._context,
+            begin=plan.terminal.tail.end if begin is None else begin,
+        )
+        try:
+            return await self._finish(plan, line)
+        finally:
+            del self._lines[call.id]
+
+    async def _running_from(self, terminal: Terminal, input: ExecuteCommandInput) -> int | None:
+        """The offset where the output of this line begins; None if the shell does not run it any more.
+
+        A shell without marks does not show which line it runs. Then a busy shell that an agent owns is taken to
+        run this one, and only later output counts.
+        """
+        marks = await self._context.marks(of_terminal(terminal))
+        if marks is not None and marks.at_prompt is not None:
+            runs = marks.running
+            is_this = runs is not None and (not runs.line or runs.line.strip() == input.command.strip())
+            return runs.output if runs is not None and is_this else None
+        with suppress(KeeperError):
+            if not terminal.note.owner.person and (await terminal.look()).busy:
+                return terminal.tail.end
+        return None
+
     def salvage(self, plan: TypedPlan, call: CallReport) -> Salvage | None:
         line = self._lines.get(call.id)
         if line is None:
@@ -306,6 +358,10 @@ class TypedCommands:
         await type_to(plan.terminal, plan.seen, plan.data, plan.typist)
         if plan.input.background:
             call.hand_back()
+        return await self._finish(plan, line)
+
+    async def _finish(self, plan: TypedPlan, line: ShellLine) -> Result:
+        """Wait for the line and build the result. Raises UnknownEnd if its end was not observed."""
         try:
             with anyio.fail_after(plan.input.timeout_seconds):
                 await line.finish()
@@ -314,7 +370,15 @@ class TypedCommands:
         except anyio.get_cancelled_exc_class():
             await line.interrupt()
             raise
-        return await _result(plan.input, line)
+        result, left = await _result(plan.input, line), line.terminal.exit
+        if left is not None and left.lost:
+            raise UnknownEnd(unknown_end(left.lost), result)
+        return result
+
+
+def unknown_end(why: str) -> str:
+    """The sentence about a command whose exit was not observed."""
+    return f"Its end is unknown: {why} Look at what it did before you ask for it again."
 
 
 async def _is_prompt_due(marks: Marks, terminal: Terminal) -> bool:
