@@ -72,7 +72,9 @@ async def test_a_call_whose_command_outlived_the_daemon_can_be_ended(
     home: Home, person: Person, workspace: Path, action: str
 ) -> None:
     async with agent(home, workspace) as client:
-        asked = client.ask("execute_command", command="echo begun; sleep 62.1111 & setsid sleep 62.1111; true")
+        asked = client.ask(
+            "execute_command", command="echo begun; sleep 62.1111 & setsid sleep 62.1111; true"
+        )
         call = await person.allow("62.1111")
         await until(lambda: len(find_processes("sleep\x0062.1111")) == 2)
         home.kill()
@@ -124,7 +126,9 @@ async def test_a_command_that_ended_while_no_daemon_ran_is_done_with_its_exit_co
     home: Home, person: Person, workspace: Path
 ) -> None:
     async with agent(home, workspace) as client:
-        asked = client.ask("execute_command", command="echo begun; until test -e go; do sleep 0.02; done; exit 7")
+        asked = client.ask(
+            "execute_command", command="echo begun; until test -e go; do sleep 0.02; done; exit 7"
+        )
         call = await person.allow("exit 7")
         await person.has_printed(call)
         home.kill()

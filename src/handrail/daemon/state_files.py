@@ -90,8 +90,7 @@ def _lock(descriptor: int, home: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise AlreadyRunning(
-            f"Another Handrail daemon holds {home}. "
-            "`handrail open` shows its page, `handrail down` ends it."
+            f"Another Handrail daemon holds {home}. `handrail open` shows its page, `handrail down` ends it."
         ) from None
 
 

@@ -144,3 +144,56 @@ async def test_nobody_waits_for_the_answer_to_a_request_that_was_cancelled(tmp_p
         await pair.peer.send_eof()
         with anyio.fail_after(2):  # well below what it would wait for an answer
             await talk.serve(server(talk, anyio.Event()))
+
+
+async def test_a_peer_with_many_unanswered_requests_is_not_read_until_some_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_socket, "PENDING_MAX", 4)
+    async with talking(tmp_path) as door:
+        await door.say(*(use(number, "wait") for number in range(1, 5)), use(5, "echo"))
+        heard = [await door.hear() for _ in range(4)]
+        assert [each["handrail"]["opened"]["request"] for each in heard] == [1, 2, 3, 4]
+        with anyio.move_on_after(0.2):
+            assert not await door.hear()
+        door.bell.set()
+        assert {(await door.hear())["id"] for _ in range(5)} == {1, 2, 3, 4, 5}
+
+
+async def test_a_peer_that_leaves_while_it_is_not_read_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_socket, "PENDING_MAX", 1)
+    monkeypatch.setattr(local_socket, "HANG_UP_SECONDS", 0.01)
+    async with connected_pair(tmp_path) as pair:
+        talk = DoorConnection(pair.lines)
+        for message in (use(1, "wait"), use(2, "wait")):
+            await pair.peer.send(json.dumps(message).encode() + b"\n")
+        async with anyio.create_task_group() as group, pair.peer:
+            group.start_soon(talk.serve, server(talk, anyio.Event()))
+            await pair.peer.receive(1)
+            await pair.peer.aclose()
+    assert talk.was_crowded
+
+
+async def test_an_id_that_is_still_in_use_is_refused(tmp_path: Path) -> None:
+    async with talking(tmp_path) as door:
+        await door.say(use(1, "wait"), use(1, "wait"))
+        heard = [await door.hear() for _ in range(2)]
+        assert [each["error"]["code"] for each in heard if "error" in each] == [-32600]
+        door.bell.set()
+        assert (await door.hear())["id"] == 1
+        await door.say(use(1, "echo"))
+        assert (await door.hear())["id"] == 1
+
+
+async def test_answers_that_nobody_reads_are_replaced_by_a_short_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with talking(tmp_path) as door:
+        monkeypatch.setattr(local_socket, "UNREAD_BYTES", 150)
+        await door.say(use(1, "x" * 200), use(2, "echo"))
+        heard = [await door.hear() for _ in range(2)]
+        dropped = next(each for each in heard if each["id"] == 1)
+        assert "have not been read" in dropped["error"]["message"]
+        assert next(each for each in heard if each["id"] == 2)["result"]["content"][0]["text"] == "echo"

@@ -13,7 +13,7 @@ from anyio.abc import SocketAttribute, SocketStream
 LINE_BYTES = 32 * 1024 * 1024
 """Longest line accepted. Bounds memory; far above any file the tools write."""
 CHUNK = 64 * 1024
-UNSENT_BYTES = 1 << 20
+UNSENT_BYTES = 1 << 18
 """Send buffer for a peer that does not read. `write` waits above this; a single line may exceed it."""
 
 
@@ -51,6 +51,11 @@ class Lines:
         while self.is_full:
             await self._room.wait()
         self.put(line)
+
+    async def wait_room(self) -> None:
+        """Wait until the send buffer has room."""
+        while self.is_full:
+            await self._room.wait()
 
     async def wait_sent(self) -> None:
         """Wait until the send buffer is empty."""

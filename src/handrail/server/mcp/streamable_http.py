@@ -1,23 +1,50 @@
 """MCP over streamable HTTP: the SDK's transport, behind the guard.
 
-Detects that a client closed its response stream, which cancels the request.
+Detects that a client closed its response stream, which cancels the request. Bounds the sessions of each credential:
+clients open sessions and often never close them.
 """
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import INVALID_REQUEST
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from handrail.server.access import Client
 from handrail.server.mcp.mcp_server import Callers, ConnectionHooks, Context, McpServers, client_name
+from handrail.server.memory import release_memory
+from handrail.store.debounce import Debounce
 from handrail.store.values import Caller
 
+log = logging.getLogger(__name__)
+
+SESSIONS_MAX = 32
+"""Sessions of one credential. One more ends the session that was idle longest: bounds memory, about 40 kB each."""
+SESSIONS_TOTAL = 4096
+"""Sessions of all credentials. Above this, no credential can open another."""
+IDLE_SECONDS = 30 * 60.0
+"""A session without a request or an open stream for this long is ended. Its client gets 404, and initializes again."""
+RELEASE_SECONDS = 2.0
+"""Delay before the memory of ended sessions is returned, so that many of them are handled together."""
 _GONE = "handrail.gone"
+_CROWDED = (
+    f"This credential has {SESSIONS_MAX} sessions with requests in progress, which is the most. "
+    "End some with DELETE, or wait until they are answered."
+)
+_NOT_FOUND = "Session not found"
 
 
 class StreamableHttp:
@@ -28,11 +55,19 @@ class StreamableHttp:
         self._server: Server[Any] = mcp.server(ConnectionHooks(caller=self._caller, gone=_gone))
         # The guard has already checked Host and Origin, more strictly than the SDK does.
         lenient = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        self._sessions = StreamableHTTPSessionManager(self._server, security_settings=lenient)
+        self._manager = StreamableHTTPSessionManager(
+            self._server,
+            security_settings=lenient,
+            session_idle_timeout=IDLE_SECONDS,
+            max_sessions=SESSIONS_TOTAL,
+        )
+        self._sessions = Sessions()
+        self._release: Debounce | None = None
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
-        async with self._sessions.run():
+        self._release = Debounce(RELEASE_SECONDS, release_memory)
+        async with self._manager.run():
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,12 +80,148 @@ class StreamableHttp:
                 gone.set()
             return message
 
-        await self._sessions.handle_request(scope, receive_watched, send)
+        client: Client = scope["handrail.client"]
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
+        if session is not None:
+            await self._serve(scope, receive_watched, send, client.credential, session)
+        elif _opens_session(scope):
+            await self._open(scope, receive_watched, send, client.credential)
+        else:
+            await self._manager.handle_request(scope, receive_watched, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, credential: str, session: str) -> None:
+        """Serve a request of an existing session. A session belongs to the credential that opened it."""
+        if not self._sessions.is_open(credential, session):
+            await _refuse(scope, receive, send, _NOT_FOUND, 404)
+            return
+        with self._sessions.using(credential, session):
+            await self._manager.handle_request(scope, receive, send)
+        if scope["method"] == "DELETE":
+            self._sessions.close(credential, session)
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send, credential: str) -> None:
+        """Serve a request that opens a session, unless this credential has too many busy ones."""
+        if not self._sessions.can_open(credential):
+            await _refuse(scope, receive, send, _CROWDED, 429)
+            return
+
+        async def send_watched(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                opened = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
+                if opened is not None:
+                    self._sessions.open(credential, opened)
+            await send(message)
+
+        with self._sessions.opening(credential):
+            await self._manager.handle_request(scope, receive, send_watched)
+        for excess in self._sessions.take_excess(credential):
+            await self._end(scope, excess)
+
+    async def _end(self, scope: Scope, session: str) -> None:
+        """End a session as its client would: with a DELETE request to the SDK."""
+        headers = [(MCP_SESSION_ID_HEADER.encode(), session.encode())]
+        delete: Scope = {**scope, "method": "DELETE", "headers": headers}
+        await self._manager.handle_request(delete, _receive_nothing, _send_nowhere)
+        if self._release is not None:
+            self._release.request()
 
     def _caller(self, context: Context) -> Caller:
         assert context.request is not None
         client: Client = context.request.scope["handrail.client"]
         return self._callers.caller_of(client, "http", client_name(context))
+
+
+@dataclass(slots=True)
+class _Sessions:
+    """The sessions of one credential, least recently used first, each with its number of requests in progress."""
+
+    busy: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
+    opening: int = 0
+
+
+class Sessions:
+    """The open sessions of all credentials. Does not know how a session is served or ended."""
+
+    def __init__(self, limit: int = SESSIONS_MAX) -> None:
+        self._limit = limit
+        self._of: dict[str, _Sessions] = {}
+
+    def is_open(self, credential: str, session: str) -> bool:
+        return credential in self._of and session in self._of[credential].busy
+
+    def can_open(self, credential: str) -> bool:
+        """Whether there is room for one more, or an idle session that can make room."""
+        known = self._of.get(credential)
+        if known is None:
+            return True
+        return known.opening + sum(1 for requests in known.busy.values() if requests) < self._limit
+
+    @contextmanager
+    def opening(self, credential: str) -> Generator[None]:
+        """Count a request that opens a session, for the duration of the block."""
+        known = self._of.setdefault(credential, _Sessions())
+        known.opening += 1
+        try:
+            yield
+        finally:
+            known.opening -= 1
+            self._forget_if_empty(credential)
+
+    def open(self, credential: str, session: str) -> None:
+        self._of.setdefault(credential, _Sessions()).busy[session] = 0
+
+    @contextmanager
+    def using(self, credential: str, session: str) -> Generator[None]:
+        """Mark a session as used and busy for the duration of the block."""
+        busy = self._of[credential].busy
+        busy[session] += 1
+        busy.move_to_end(session)
+        try:
+            yield
+        finally:
+            if session in busy:
+                busy[session] -= 1
+
+    def take_excess(self, credential: str) -> list[str]:
+        """Remove the idle sessions above the limit, least recently used first, and return them."""
+        known = self._of.get(credential)
+        if known is None:
+            return []
+        idle = [session for session, requests in known.busy.items() if not requests]
+        excess = idle[: max(0, len(known.busy) - self._limit)]
+        for session in excess:
+            del known.busy[session]
+        return excess
+
+    def close(self, credential: str, session: str) -> None:
+        known = self._of.get(credential)
+        if known is not None:
+            known.busy.pop(session, None)
+            self._forget_if_empty(credential)
+
+    def _forget_if_empty(self, credential: str) -> None:
+        known = self._of.get(credential)
+        if known is not None and not known.busy and not known.opening:
+            del self._of[credential]
+
+
+def _opens_session(scope: Scope) -> bool:
+    """Whether a request without a session may open one: MCP 2026-07-28 has no sessions."""
+    version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
+    return scope["method"] == "POST" and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, why: str, status: int) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": why}}
+    await JSONResponse(error, status)(scope, receive, send)
+
+
+async def _receive_nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _send_nowhere(_message: Message) -> None:
+    return
 
 
 def _gone(context: Context) -> anyio.Event | None:

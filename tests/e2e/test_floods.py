@@ -1,0 +1,120 @@
+"""Clients that ask and never read, open sessions and never close them, or connect and say nothing."""
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+from tests.support.daemon_home import BOUND, Home, until
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person
+
+from handrail.door.connect import connect, say_hello
+from handrail.server.mcp.streamable_http import SESSIONS_MAX
+
+MEGABYTE = 1024 * 1024
+ALLOWANCE = 64 * MEGABYTE
+"""What a flood may add to the daemon's memory."""
+REQUESTS = 20_000
+STALLED = 2.0
+"""Seconds without a byte taken after which the daemon has stopped reading."""
+INFO = {"name": "raw", "version": "1"}
+INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": INFO}
+
+
+def request(id: int, method: str, params: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2].split()[0]) * 1024
+
+
+@contextlib.contextmanager
+def silent_client(home: Home) -> Generator[socket.socket]:
+    """A client on the daemon's socket that has shaken hands and reads nothing from here on."""
+    with contextlib.closing(connect(home.places)) as sock:
+        say_hello(sock, "mcp")
+        sock.sendall(json.dumps(request(0, "initialize", INITIALIZE)).encode() + b"\n")
+        sock.recv(65536)
+        yield sock
+
+
+def send_until_stalled(sock: socket.socket, tool: str) -> int:
+    """Send calls of a tool until the daemon takes no more; how many were taken."""
+    sock.settimeout(STALLED)
+    for number in range(1, REQUESTS):
+        line = json.dumps(request(number, "tools/call", {"name": tool, "arguments": {}})).encode() + b"\n"
+        try:
+            sock.sendall(line)
+        except TimeoutError:
+            return number
+    return REQUESTS
+
+
+async def test_a_client_that_never_reads_is_not_read_either_and_leaves_no_memory_behind(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    async with agent(home, workspace) as other:
+        for _ in range(50):
+            await other.use("list_calls")
+        before = resident(home.pid)
+        with silent_client(home) as sock:
+            taken = send_until_stalled(sock, "list_calls")
+            full = resident(home.pid)
+            began = time.monotonic()
+            await other.use("list_calls")
+            took = time.monotonic() - began
+        await until(lambda: resident(home.pid) < before * 1.1, within=10)
+
+    print(f"{taken} requests taken, {(full - before) / MEGABYTE:.0f} MB, another client waited {took:.3f} s")
+    assert taken < REQUESTS
+    assert full - before < ALLOWANCE
+    assert took < BOUND
+
+
+def mcp_client(credential: dict[str, Any]) -> httpx.Client:
+    headers = {
+        "Authorization": f"Bearer {credential['bearer']}",
+        "Accept": "application/json, text/event-stream",
+    }
+    base = credential["url"].removesuffix("/mcp")
+    return httpx.Client(base_url=base, headers=headers, timeout=BOUND, verify=False)
+
+
+def open_session(http: httpx.Client) -> str:
+    answer = http.post("/mcp", json=request(0, "initialize", INITIALIZE))
+    assert answer.status_code == 200, answer.text
+    return answer.headers["mcp-session-id"]
+
+
+def list_tools(http: httpx.Client, session: str) -> int:
+    return http.post(
+        "/mcp", json=request(1, "tools/list", {}), headers={"Mcp-Session-Id": session}
+    ).status_code
+
+
+async def test_sessions_that_are_never_closed_are_bounded_for_each_credential(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    greedy = await person.credential(str(workspace), "greedy")
+    modest = await person.credential(str(workspace), "modest")
+    with mcp_client(greedy) as many, mcp_client(modest) as one:
+        kept = open_session(one)
+        first = open_session(many)
+        used = open_session(many)
+        for _ in range(SESSIONS_MAX):
+            open_session(many)
+            assert list_tools(many, used) == 200
+        before = resident(home.pid)
+        for _ in range(3 * SESSIONS_MAX):
+            last = open_session(many)
+        assert list_tools(many, first) == 404, "the one that was idle longest made room"
+        assert list_tools(many, last) == 200
+        assert list_tools(one, kept) == 200, "another credential keeps its own"
+        assert list_tools(one, last) == 404, "and cannot use a session that is not its own"
+    assert resident(home.pid) - before < 16 * MEGABYTE
