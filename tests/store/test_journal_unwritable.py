@@ -197,3 +197,44 @@ async def test_a_disk_that_is_really_full_refuses_and_recovers(tiny_disk: Path) 
             await journal.committed(seq)
         assert [entry.seq for entry in await journal.since(0)] == [1, seq]
     assert verify(path, head).ok
+
+
+async def follow_until(journal: Journal, kind: str) -> list[Entry]:
+    """All entries up to the first of this kind."""
+    entries: list[Entry] = []
+    with anyio.fail_after(10), anyio.CancelScope() as scope:
+
+        async def take(more: Sequence[Entry]) -> None:
+            entries.extend(more)
+            if any(entry.event.kind == kind for entry in more):
+                scope.cancel()
+
+        await journal.follow(0, take)
+    return entries
+
+
+async def test_what_completes_an_event_on_disk_is_kept_as_soon_as_space_is_back(kept: JournalFiles) -> None:
+    async with open_journal(kept.path, kept.head) as journal:
+        opened = journal.append(call_opened())
+        await journal.committed(opened)
+        with files_no_larger_than(150_000):
+            await refused(journal, journal.append(daemon_stopped(LARGE)))
+            settled = journal.append(call_settled(), completes=opened)
+            await refused(journal, journal.append(daemon_stopped(LARGE)))
+            await refused(journal, settled)
+        entries = await follow_until(journal, "CallSettled")
+        assert [entry.event.kind for entry in entries] == ["CallOpened", "CallSettled"]
+        assert entries[-1].seq > settled, "a number is never given twice"
+    assert verify(kept.path, kept.head).ok
+
+
+async def test_what_completes_a_lost_event_is_lost_with_it(kept: JournalFiles) -> None:
+    async with open_journal(kept.path, kept.head) as journal:
+        with files_no_larger_than(150_000):
+            lost = journal.append(daemon_stopped(LARGE))
+            await refused(journal, lost)
+            await refused(journal, journal.append(daemon_stopped(LARGE), completes=lost))
+        journal.append_again()
+        with anyio.fail_after(10):
+            await journal.committed(journal.append(daemon_stopped("after")))
+        assert [getattr(entry.event, "why", "") for entry in await journal.since(0)] == ["after"]

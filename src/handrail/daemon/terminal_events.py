@@ -24,6 +24,8 @@ from handrail.terminal.terminals import Terminals
 
 MOST_RUNNING = 10_000
 """Terminals examined after a restart; bounds the query."""
+ALWAYS = 0
+"""For `Journal.append`: no earlier event is needed, so the event is recorded whenever the disk has space again."""
 
 
 class TerminalEvents:
@@ -52,7 +54,8 @@ class TerminalEvents:
                 cols=terminal.size[0],
                 rows=terminal.size[1],
                 nonce=note.nonce,
-            )
+            ),
+            completes=ALWAYS,
         )
 
     def ended(self, terminal: Terminal) -> None:
@@ -67,7 +70,8 @@ class TerminalEvents:
                 bytes=terminal.tail.end,
                 lost=left.lost is not None,
                 cwd=terminal.seen.cwd if terminal.seen else None,
-            )
+            ),
+            completes=ALWAYS,
         )
 
     def typed(self, terminal: Terminal, by: str, person: bool, text: str | None, offset: int) -> None:

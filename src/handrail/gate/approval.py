@@ -115,14 +115,15 @@ class Approval:
             self.expired_ms = _ms_since(self.since)
             self._closed_at = anyio.current_time()
             fact = ApprovalExpired(approval=self.id, call=self.call, after_ms=self.expired_ms)
-            self._journal.append(fact)
+            self._journal.append(fact, completes=self.asked_seq)
 
     def withdraw(self, why: str) -> None:
         """Close without an answer, because the call no longer needs one. No effect if already closed."""
         if self.open:
             self.withdrawn = why
             self._closed_at = anyio.current_time()
-            self._journal.append(ApprovalWithdrawn(approval=self.id, call=self.call, why=why))
+            fact = ApprovalWithdrawn(approval=self.id, call=self.call, why=why)
+            self._journal.append(fact, completes=self.asked_seq)
 
     async def wait(self, seconds: float | None = None) -> Answer | None:
         """Wait for the answer and return it once it is durable: no effect may follow an answer that a crash could lose.

@@ -174,7 +174,7 @@ class Call:
             result=outcome.result,
             receipt=self.receipt,
         )
-        self.settled_seq = self.journal.append(event)
+        self.settled_seq = self.journal.append(event, completes=self.opened_seq)
         return True
 
     def stop(self) -> None:
@@ -185,7 +185,8 @@ class Call:
         if self.outcome is None or self.receipt.stopped:
             return
         self.receipt = replace(self.receipt, stopped=not self.receipt.processes_left)
-        self.journal.append(CallStopped(call=self.id, receipt=self.receipt))
+        stopped = CallStopped(call=self.id, receipt=self.receipt)
+        self.journal.append(stopped, completes=self.opened_seq)
 
 
 def _moot(outcome: Outcome) -> str:

@@ -208,7 +208,8 @@ class Gate:
         """Open an operation for one prompt; its calls use `operation.caller`. Exits when ended calls have stopped."""
         name = new_id("o")
         operation = Operation(name, replace(caller, operation=name), self._end_operation)
-        self.journal.append(OperationOpened(operation=name, caller=operation.caller))
+        opened = self.journal.append(OperationOpened(operation=name, caller=operation.caller))
+        operation.opened_seq = opened
         self.operations[name] = operation
         try:
             with operation.scope:
@@ -234,7 +235,7 @@ class Gate:
             stop="interrupted" if self._leaving and operation.stop is None else operation.stop,
             error=operation.error,
         )
-        self._append(ended)
+        self._append(ended, completes=operation.opened_seq)
 
     def _find_twin(self, parsed: ParsedCall, request: Request) -> Call | None:
         """An open call by the same client with the same tool and input that the client no longer waits for."""
@@ -387,10 +388,10 @@ class Gate:
         except Unwritable as problem:
             log.error("the end of call %s could not be recorded: %s", call.id, problem)
 
-    def _append(self, event: Event) -> None:
+    def _append(self, event: Event, completes: int | None = None) -> None:
         """Append an event that no reply depends on; log a failure."""
         try:
-            self.journal.append(event)
+            self.journal.append(event, completes=completes)
         except Unwritable as problem:
             log.error("%s could not be recorded: %s", event.kind, problem)
 

@@ -27,6 +27,7 @@ class Operation:
         self.id = id
         self.caller = caller
         """The caller of its calls; `caller.operation` is this id."""
+        self.opened_seq = 0
         self.scope = anyio.CancelScope()
         self.cancelled_by: Actor | None = None
         self.stop: Stop | None = None

@@ -11,8 +11,8 @@ same number for its own. So numbers grow, but may have gaps.
 import sqlite3
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Never
 
@@ -21,6 +21,7 @@ from anyio import move_on_after, to_thread
 
 from handrail.errors import Unwritable
 from handrail.store.database import Files, open_files
+from handrail.store.debounce import Debounce
 from handrail.store.events import Entry, Event, decode, encode
 from handrail.store.query import Reader
 from handrail.store.threads.thread_records import ThreadDeleted, ThreadOpened, ThreadRenamed
@@ -30,6 +31,8 @@ BATCH_BYTES = 4 * 1024 * 1024
 """Bounds the memory of one batch read from disk."""
 CLOSE_SECONDS = 10.0
 """How long a hanging disk may delay the daemon's exit."""
+AGAIN_SECONDS = 1.0
+"""How long after a failed commit the events that complete others are tried again."""
 
 
 @asynccontextmanager
@@ -42,6 +45,7 @@ async def open_journal(path: Path, head: Path) -> AsyncGenerator["Journal"]:
     try:
         yield journal
     finally:
+        journal.append_again()
         journal.queue.flush()
         with move_on_after(CLOSE_SECONDS, shield=True):
             await to_thread.run_sync(journal.close, abandon_on_cancel=True)
@@ -65,21 +69,42 @@ class Journal:
         self._lost: list[tuple[range, str]] = []
         self._sync_failure = (self.synced, "")
         """The newest number that could not be synced, and why."""
+        self._completing: dict[int, tuple[Event, int]] = {}
+        """Events that are appended again if their commit fails, each with the number of the event it completes."""
+        self._again: list[tuple[Event, int]] = []
+        self._again_soon = Debounce(AGAIN_SECONDS, self.append_again)
         self._waiting: dict[int, Bell] = {}
         self._bell = Bell()
         self._ring = Ring(self.durable)
         self._reader = reader
 
-    def append(self, event: Event) -> int:
+    def append(self, event: Event, *, completes: int | None = None) -> int:
         """Assign the event its number and time, and queue it. Written when awaited (`committed`), or soon after.
 
-        The event's contents must not change afterwards. Raises `Unwritable` when the disk hangs.
+        The event's contents must not change afterwards. Raises `Unwritable` when the disk hangs. With `completes`, the
+        number of an earlier event, a failed commit is not final: the event is appended again, under a new number, until
+        it is on disk, unless the earlier event was lost. Otherwise a full disk would leave that one open for ever.
         """
         event, payload = encode(event)
-        self.queue.check_space(len(payload))
+        try:
+            self.queue.check_space(len(payload))
+        except Unwritable:
+            if completes is not None:
+                self._schedule_again([(event, completes)])
+            raise
         self.head += 1
+        if completes is not None:
+            self._completing[self.head] = event, completes
         self.queue.put(self.head, time.time_ns() // 1_000_000, event, payload)
         return self.head
+
+    def append_again(self) -> None:
+        """Append the events whose commit failed and that complete an event on disk."""
+        events, self._again = self._again, []
+        for event, completes in events:
+            if not self._is_lost(completes):
+                with suppress(Unwritable):  # it is scheduled again
+                    self.append(event, completes=completes)
 
     async def committed(self, seq: int, *, sync: bool = True) -> None:
         """Return when the event is on disk; raise `Unwritable` when it is lost.
@@ -143,10 +168,19 @@ class Journal:
             raise Unwritable(reason)
         return False
 
+    def _is_lost(self, seq: int) -> bool:
+        return any(seq in lost for lost, _ in self._lost)
+
+    def _schedule_again(self, events: Iterable[tuple[Event, int]]) -> None:
+        self._again += events
+        if self._again:
+            self._again_soon.request()
+
     def _landed(self, rows: Sequence[Row], synced: bool) -> None:
         self.commits += 1
         for row in rows:
             self.durable = row.seq
+            self._completing.pop(row.seq, None)
             self._ring.add(Entry(seq=row.seq, at=row.at, event=row.event), len(row.payload))
         if synced:
             self.synced = self.durable
@@ -166,6 +200,7 @@ class Journal:
             del self._lost[-1]  # nothing was committed since: extend the range
         self._lost.append((lost, reason))
         self._sync_failure = (self.durable, reason)
+        self._schedule_again([self._completing.pop(seq) for seq in sorted(self._completing) if seq in lost])
         for seq in [*self._waiting]:
             self._wake(seq)
 
@@ -190,7 +225,7 @@ def _after(connection: sqlite3.Connection, seq: int, limit: int) -> list[Entry]:
 _AFTER = "SELECT seq, at, payload FROM events WHERE seq > ? AND payload IS NOT NULL ORDER BY seq LIMIT ?"
 
 RING_ENTRIES = 4096
-RING_BYTES = 8 * 1024 * 1024
+RING_BYTES = 1024 * 1024
 """Bound the memory that a burst of large results holds."""
 
 

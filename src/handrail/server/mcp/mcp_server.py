@@ -4,6 +4,7 @@ Translates between MCP and the gate: callers, patience, progress notifications, 
 has the same shape however the call ended.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never, cast
@@ -12,6 +13,7 @@ import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter, create_model
 
 from handrail import __version__
@@ -22,6 +24,8 @@ from handrail.gate.tool import Tool
 from handrail.server.access import Client
 from handrail.store.calls import Status
 from handrail.store.values import Caller, Json, Receipt, Result
+
+log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
@@ -100,14 +104,17 @@ class McpServers:
                 reply = await self._gate.submit(request, lambda call: line.opened(context, call))
             else:
                 reply = await self._submit_with_progress(line, context, request, gone)
-        except Unwritable as problem:
-            return refused_result(params.name, str(problem))
+        except MCPError:
+            raise
+        except Exception as error:
+            return _failed_result(params.name, error)
         return self._result(reply) if reply else refused_result(params.name, "The client closed its stream.")
 
     async def _submit_with_progress(
         self, line: ConnectionHooks, context: Context, request: Request, gone: anyio.Event | None
     ) -> Reply | None:
         """Submit, with progress notifications to the client; None if the client leaves first."""
+        problem: Exception | None = None
         async with anyio.create_task_group() as group:
 
             def opened(call: Call) -> None:
@@ -116,9 +123,14 @@ class McpServers:
 
             if gone is not None:
                 group.start_soon(_cancel_when_gone, gone, group.cancel_scope)
-            reply = await self._gate.submit(request, opened)
-            group.cancel_scope.cancel()
-            return reply
+            try:
+                return await self._gate.submit(request, opened)
+            except Exception as error:  # raised again below, outside the ExceptionGroup
+                problem = error
+            finally:
+                group.cancel_scope.cancel()
+        if problem is not None:
+            raise problem
         return None
 
     def _result(self, reply: Reply) -> types.CallToolResult:
@@ -280,6 +292,16 @@ def refused_result(tool: str, sentence: str) -> types.CallToolResult:
     """The result of a call that could not be recorded. Nothing was run."""
     data: Json = {"status": "failed", "call_id": "", "tool": tool, "message": sentence, "reason": sentence}
     return _result(sentence, data, is_error=True)
+
+
+def _failed_result(tool: str, error: Exception) -> types.CallToolResult:
+    """The result of a call that raised: the one place that turns exceptions into MCP results."""
+    if isinstance(error, Unwritable):
+        return refused_result(tool, str(error))
+    log.error("a call of %s failed", tool, exc_info=error)
+    return refused_result(
+        tool, f"{type(error).__name__}: this is a fault in Handrail; its log has the details."
+    )
 
 
 def wire_status(status: Status) -> WireStatus:
