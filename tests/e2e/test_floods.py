@@ -2,7 +2,10 @@
 
 import contextlib
 import json
+import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -118,3 +121,44 @@ async def test_sessions_that_are_never_closed_are_bounded_for_each_credential(
         assert list_tools(one, kept) == 200, "another credential keeps its own"
         assert list_tools(one, last) == 404, "and cannot use a session that is not its own"
     assert resident(home.pid) - before < 16 * MEGABYTE
+
+
+@contextlib.contextmanager
+def daemon_with_few_descriptors(home: Home, limit: int) -> Generator[None]:
+    """Replace the daemon of this home by one that may have this many files open."""
+    home.end()
+    command = [sys.executable, "-m", "handrail", "up", "--foreground", "--no-open"]
+    limited = ["bash", "-c", f'ulimit -n {limit}; exec "$@"', "bash", *command]
+    with subprocess.Popen(
+        limited, env=home.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    ) as daemon:
+        home.wait_ready()
+        yield
+        daemon.terminate()
+
+
+def processor_seconds(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_with_few_descriptors_silent_connections_keep_no_one_out_and_are_dropped(home: Home) -> None:
+    limit = 64
+    with daemon_with_few_descriptors(home, limit), contextlib.ExitStack() as held:
+        pid, address = home.pid, httpx.URL(home.url)
+        began, spent = time.monotonic(), processor_seconds(pid)
+        for number in range(limit):
+            half = held.enter_context(socket.create_connection((address.host, address.port), timeout=BOUND))
+            half.sendall(b"GET /api/health HTTP/1.1\r\nHo")
+            if number % 2:
+                silent = held.enter_context(socket.socket(socket.AF_UNIX))
+                silent.connect(str(home.places.daemon_socket))
+        with httpx.Client(timeout=BOUND, verify=False) as http:
+            healths = [http.get(f"{home.url}/api/health").status_code for _ in range(3)]
+        assert home.pid == pid, "the socket answers as well"
+        with contextlib.suppress(ConnectionResetError):
+            assert half.recv(1) == b"", "the head of this request never came"
+        took, spent = time.monotonic() - began, processor_seconds(pid) - spent
+
+    assert healths == [200, 200, 200]
+    assert spent < took / 5, "it does not spin"

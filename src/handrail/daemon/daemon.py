@@ -46,6 +46,7 @@ from handrail.server.api.call_models import Restart
 from handrail.server.api.calls import now_ms
 from handrail.server.api.threads import create_first_thread
 from handrail.server.app import HOST, WebServer, build_guarded_app
+from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer
@@ -324,11 +325,12 @@ class Daemon:
         streamable: StreamableHttp,
     ) -> None:
         """Accept connections from now on."""
-        web = WebServer(build_guarded_app(context, streamable, listener.getsockname()[1]))
+        budget = ConnectionBudget.of_process()
+        web = WebServer(build_guarded_app(context, streamable, listener.getsockname()[1]), budget)
         group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)
         group.start_soon(web.serve, [listener])
-        group.start_soon((await self._listen_on_socket()).serve, local.handle)
+        group.start_soon(local.serve, await self._listen_on_socket(), budget.local)
         group.start_soon(create_first_thread, context)
         self._daemon_file.put_up(context.url)
         if self._announce:

@@ -3,12 +3,13 @@
 The only place that turns exceptions into HTTP responses. The keeper holds the listening port.
 """
 
+import asyncio
 import contextlib
 import gc
 from collections.abc import Generator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import uvicorn
@@ -48,6 +49,7 @@ from handrail.server.api.call_models import Problem
 from handrail.server.api.prompts import BadImage
 from handrail.server.api.terminal_models import SOCKET_SHAPES
 from handrail.server.api.thread_models import FLOW_SHAPES
+from handrail.server.connection_limit import ConnectionBudget, HttpConnections
 from handrail.server.context import ServerContext
 from handrail.server.guard import BodyLimit, Guard
 from handrail.server.live import event_stream, terminal_attach, thread_stream
@@ -98,10 +100,12 @@ def _tune_gc() -> None:
 class WebServer(uvicorn.Server):
     """Uvicorn without signal handlers: the daemon handles signals and exit."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, budget: ConnectionBudget) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
+                http=cast("type[asyncio.Protocol]", HttpConnections(budget.http).protocol),
+                backlog=budget.backlog,
                 lifespan="off",
                 log_config=None,
                 access_log=False,

@@ -4,24 +4,19 @@ Each peer sends one hello line of JSON. Whether a peer counts as a person is dec
 (`terminal.person_check`). A door receives JSON-RPC lines and, between them, notes for the door itself.
 """
 
+import errno
 import hashlib
 import json
 import logging
 import os
 import socket as sockets
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal
 
 import anyio
-import mcp_types as types
-from anyio.abc import SocketAttribute, SocketStream
-from mcp.server.lowlevel.server import Server
-from mcp.shared.dispatcher import as_request_id
+from anyio.abc import SocketAttribute, SocketListener, SocketStream
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -29,7 +24,9 @@ from handrail import __version__
 from handrail.framing import HELLO, HELLO_MAX
 from handrail.gate.call import Call
 from handrail.server.access import Access, Client, Person
+from handrail.server.connection_limit import MOST
 from handrail.server.mcp._lines import Lines
+from handrail.server.mcp.door_connection import DoorConnection
 from handrail.server.mcp.mcp_server import Callers, ConnectionHooks, Context, McpServers, client_name
 from handrail.server.memory import release_memory
 from handrail.store.values import Caller, Json
@@ -76,6 +73,15 @@ HELLO_SECONDS = 5.0
 """Time limit for the hello line. Bounds how long a silent peer holds a file descriptor."""
 ANSWERS_SECONDS = 1.0
 """Time for the last responses at shutdown. A peer that does not read must not delay it longer."""
+RETRY_SECONDS = 0.2
+"""Delay before the next accept when the process has no file descriptor left."""
+FOR_PEOPLE = 2
+"""Connections that doors cannot take: without them no person could approve anything."""
+_NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+FULL = (
+    "Handrail has as many connections as its file descriptors allow. End a client, or raise `ulimit -n` and run "
+    "`handrail restart`."
+)
 VOID = (
     "The credential in HANDRAIL_CREDENTIAL is no longer good: its thread, or the daemon that lent it, is gone. "
     "Prompt the agent again from its thread."
@@ -93,10 +99,29 @@ class LocalSocketServer:
         self._access = access
         self._lineage = lineage
         self._connections: set[DoorConnection] = set()
+        self._open: set[SocketStream] = set()
+        self._greeting: dict[SocketStream, anyio.CancelScope] = {}
+        """Peers that have not sent their hello yet, oldest first."""
+        self._most = MOST
         self._about: Json = {"handrail": HELLO, "version": __version__, "pid": os.getpid(), "url": url}
+
+    async def serve(self, listener: SocketListener, most: int) -> None:
+        """Accept connections until cancelled; at most so many at a time."""
+        self._most = most
+        async with anyio.create_task_group() as group:
+            while True:
+                try:
+                    stream = await listener.accept()
+                except anyio.BrokenResourceError as problem:
+                    if getattr(problem.__cause__, "errno", None) not in _NO_DESCRIPTORS:
+                        raise
+                    await anyio.sleep(RETRY_SECONDS)
+                else:
+                    group.start_soon(self.handle, stream)
 
     async def handle(self, stream: SocketStream) -> None:
         """Serve one connection until it closes."""
+        self._open.add(stream)
         try:
             async with stream:
                 await self._serve(stream)
@@ -104,6 +129,8 @@ class LocalSocketServer:
             return
         except Exception:
             log.exception("a connection on the daemon's socket failed")
+        finally:
+            self._open.discard(stream)
 
     async def leave(self) -> None:
         """Flush the last responses, and notify doors of the shutdown, so that they do not reconnect immediately."""
@@ -116,20 +143,39 @@ class LocalSocketServer:
     async def _serve(self, stream: SocketStream) -> None:
         lines = Lines(stream)
         raw = stream.extra(SocketAttribute.raw_socket)
-        with anyio.fail_after(HELLO_SECONDS):
-            line = await lines.read(HELLO_MAX)
-        hello = _parse_hello(line)
+        hello = _parse_hello(await self._read_hello(stream, lines))
         if is_other_user(raw):
             await self._refuse(stream, OTHER_USER)
         elif hello is None:
             await self._refuse(
                 stream, "The greeting was not understood. Use the `handrail` command of this version."
             )
+        elif self._is_full(hello):
+            await self._refuse(stream, FULL)
         elif hello.want == "mcp":
             self._lineage.launched_door(raw)
             await self._serve_door(stream, lines, hello)
         else:
             await self._serve_person(stream, lines, hello, raw)
+
+    async def _read_hello(self, stream: SocketStream, lines: Lines) -> bytes | None:
+        """The hello line. A peer that does not send it in time, or while others need its place, is dropped."""
+        if len(self._open) > self._most and self._greeting:
+            oldest = next(iter(self._greeting))
+            self._open.discard(oldest)
+            self._greeting.pop(oldest).cancel()
+        with anyio.move_on_after(HELLO_SECONDS) as scope:
+            self._greeting[stream] = scope
+            try:
+                return await lines.read(HELLO_MAX)
+            finally:
+                self._greeting.pop(stream, None)
+        raise TimeoutError
+
+    def _is_full(self, hello: Hello) -> bool:
+        """Whether there is no room for this peer. Doors leave some for people."""
+        doors = hello.want == "mcp" and len(self._connections) >= self._most - FOR_PEOPLE
+        return doors or len(self._open) > self._most
 
     async def _serve_door(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
         client = self._access.client(hello.credential) if hello.credential else None
@@ -202,241 +248,3 @@ def _parse_hello(line: bytes | None) -> Hello | None:
 
 async def _send_json(stream: SocketStream, message: Mapping[str, object]) -> None:
     await stream.send(json.dumps(message).encode() + b"\n")
-
-
-DRAIN_SECONDS = 5.0
-"""Time to send responses to a peer that closed its write side. The door waits equally long."""
-NOTE_SECONDS = 0.01
-"""Delay of the note about a read-only call. Most calls are answered by then, which saves the note."""
-PENDING_MAX = 1024
-"""Unanswered requests of one connection. Nothing more is read from it above this: bounds memory."""
-PENDING_EASY = 16
-"""Unanswered requests above which one more is read only every EASY_SECONDS, so that other clients get their turn."""
-EASY_SECONDS = 0.002
-UNREAD_BYTES = 8 << 20
-"""Finished answers that wait for a peer that does not read. Above this, an answer is replaced by a short error."""
-HANG_UP_SECONDS = 1.0
-"""How often a connection that is not read is checked for a peer that has left."""
-_UNREAD = (
-    "This answer was dropped, because too many earlier answers have not been read. Read them, then look in list_calls: "
-    "get_call has the outcome."
-)
-_PARSE_ERROR = (
-    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"This line is not a JSON-RPC message."}}\n'
-)
-_TOO_LONG_ERROR = (
-    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This message is longer than 32 MiB."}}\n'
-)
-_ID_IN_USE_ERROR = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A request with this id is not answered yet."}}\n'
-
-
-class DoorConnection:
-    """MCP with one door: its pending requests, and the calls they opened."""
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
-        self._pending: set[types.RequestId] = set()
-        self._none_pending = anyio.Event()
-        self._answered = anyio.Event()
-        self._unread = 0
-        self._warned = False
-        self.was_crowded = False
-        """Whether it ever had many unanswered requests or unread answers."""
-        self._calls: dict[types.RequestId, str] = {}
-        self._opened = anyio.Event()
-
-    async def serve(self, server: Server[Any]) -> None:
-        """Serve until the peer disconnects; cancels the requests still pending then."""
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._flush, group.cancel_scope)
-            group.start_soon(self._send_call_notes)
-            options = server.create_initialization_options()
-            await server.run(_ReadStream(self._receive), _WriteStream(self._send), options)
-            group.cancel_scope.cancel()
-
-    def note(self, note: Json) -> None:
-        """Send a note to the door itself, which does not forward it. Dropped if the door is gone or does not read."""
-        if self._lines.is_full:
-            self._warn_slow()
-            return
-        with suppress(anyio.BrokenResourceError):
-            self._lines.put(json.dumps({"handrail": note}, separators=(",", ":")).encode() + b"\n")
-
-    def _warn_slow(self) -> None:
-        if not self._warned:
-            self._warned = True
-            log.warning("a door reads too slowly: notes for it are dropped")
-
-    def opened(self, request: types.RequestId | None, call: str, *, acts: bool) -> None:
-        """A request opened a call. Notify the door, which names the call if the daemon goes away.
-
-        Sent immediately for a call that may change something, else after NOTE_SECONDS.
-        """
-        if request is None:
-            return
-        if acts:
-            self._send_call_note(request, call)
-        else:
-            self._calls[request] = call
-            self._opened.set()
-
-    async def _receive(self) -> types.JSONRPCMessage | None:
-        """The next message. None when the peer has closed its side and all responses are sent."""
-        try:
-            while True:
-                await self._wait_for_room()
-                line = await self._lines.read()
-                message = _parse_message(line) if line is not None else None
-                if message is not None and self._track_request(message):
-                    return message
-                if message is not None:
-                    await self._lines.write(_ID_IN_USE_ERROR)
-                elif line is None or line.strip():
-                    await self._lines.write(_TOO_LONG_ERROR if line is None else _PARSE_ERROR)
-        except (anyio.EndOfStream, anyio.BrokenResourceError):
-            await self._drain()
-            return None
-
-    async def _wait_for_room(self) -> None:
-        """Read nothing from a peer that has too many unanswered requests, or that does not read its answers.
-
-        Raises EndOfStream if the peer leaves meanwhile.
-        """
-        if len(self._pending) >= PENDING_EASY:
-            self.was_crowded = True
-            with anyio.move_on_after(EASY_SECONDS):
-                await self._answered.wait()
-        while self._lines.is_full or len(self._pending) >= PENDING_MAX:
-            self.was_crowded = True
-            with anyio.move_on_after(HANG_UP_SECONDS):
-                await (self._lines.wait_room() if self._lines.is_full else self._answered.wait())
-            if self._lines.is_hung_up:
-                raise anyio.EndOfStream
-
-    async def _send(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCError) and message.error.code == types.CONNECTION_CLOSED:
-            return  # the SDK's error at disconnect; the door sends a better one, with the call's id
-        line = _line(message)
-        if isinstance(message, types.JSONRPCResponse) and self._unread + len(line) > UNREAD_BYTES:
-            error = types.ErrorData(code=types.INTERNAL_ERROR, message=_UNREAD)
-            line = _line(types.JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
-        self._unread += len(line)
-        try:
-            await self._lines.write(line)
-        finally:
-            self._unread -= len(line)
-        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._remove_request(message.id)
-
-    def _track_request(self, message: types.JSONRPCMessage) -> bool:
-        """Note a new request or a cancelled one. False for a request whose id is still in use."""
-        if isinstance(message, types.JSONRPCRequest):
-            if message.id in self._pending:
-                return False
-            self._pending.add(message.id)
-        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            # A cancelled request gets no response.
-            self._remove_request(as_request_id((message.params or {}).get("requestId")))
-        return True
-
-    def _remove_request(self, request: types.RequestId | None) -> None:
-        if request is None:
-            return
-        self._pending.discard(request)
-        self._calls.pop(request, None)
-        self._answered.set()
-        self._answered = anyio.Event()
-        if not self._pending:
-            self._none_pending.set()
-            self._none_pending = anyio.Event()
-
-    async def wait_answered(self) -> None:
-        """Wait until every request is answered and the responses are sent."""
-        while self._pending:
-            await self._none_pending.wait()
-        await self._lines.wait_sent()
-
-    async def _drain(self) -> None:
-        """Send pending responses to a peer that closed only its write side, as a pipe does."""
-        if not self._lines.is_hung_up:
-            with anyio.move_on_after(DRAIN_SECONDS):
-                await self.wait_answered()
-
-    async def _flush(self, scope: anyio.CancelScope) -> None:
-        try:
-            await self._lines.flush()
-        except anyio.BrokenResourceError:
-            scope.cancel()
-
-    async def _send_call_notes(self) -> None:
-        while True:
-            await self._opened.wait()
-            self._opened = anyio.Event()
-            await anyio.sleep(NOTE_SECONDS)
-            for request, call in self._calls.items():
-                self._send_call_note(request, call)
-            self._calls.clear()
-
-    def _send_call_note(self, request: types.RequestId, call: str) -> None:
-        self.note({"opened": {"request": request, "call": call}})
-
-
-def _line(message: types.JSONRPCMessage) -> bytes:
-    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-
-
-def _parse_message(line: bytes) -> types.JSONRPCMessage | None:
-    try:
-        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError:
-        return None
-
-
-class _Stream:
-    """The parts of the SDK's stream protocol that do nothing here. `Local.handle` closes the socket."""
-
-    async def aclose(self) -> None:
-        return
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        return
-
-
-class _ReadStream(_Stream):
-    """The SDK's read stream. `receive_message` returns the next message, or None at the end."""
-
-    def __init__(self, receive_message: Callable[[], Awaitable[types.JSONRPCMessage | None]]) -> None:
-        self._receive_message = receive_message
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def receive(self) -> SessionMessage | Exception:
-        message = await self._receive_message()
-        if message is None:
-            raise anyio.EndOfStream
-        return SessionMessage(message)
-
-
-class _WriteStream(_Stream):
-    """The SDK's write stream."""
-
-    def __init__(self, send_message: Callable[[types.JSONRPCMessage], Awaitable[None]]) -> None:
-        self._send_message = send_message
-
-    async def send(self, item: SessionMessage, /) -> None:
-        await self._send_message(item.message)

@@ -16,9 +16,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from tests.support.socket_pair import BOUND, connected_pair
 
-from handrail.server.mcp import local_socket
+from handrail.server.mcp import door_connection
 from handrail.server.mcp._lines import LINE_BYTES
-from handrail.server.mcp.local_socket import DoorConnection
+from handrail.server.mcp.door_connection import DoorConnection
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +88,7 @@ def cancel(request: object) -> dict[str, object]:
 async def test_a_call_answered_at_once_is_not_worth_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_socket, "NOTE_SECONDS", BOUND)  # on a busy machine, too, this is at once
+    monkeypatch.setattr(door_connection, "NOTE_SECONDS", BOUND)  # on a busy machine, too, this is at once
     async with talking(tmp_path) as door:
         for number in range(1, 20):
             await door.say(use(number, "echo"))
@@ -149,7 +149,7 @@ async def test_nobody_waits_for_the_answer_to_a_request_that_was_cancelled(tmp_p
 async def test_a_peer_with_many_unanswered_requests_is_not_read_until_some_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_socket, "PENDING_MAX", 4)
+    monkeypatch.setattr(door_connection, "PENDING_MAX", 4)
     async with talking(tmp_path) as door:
         await door.say(*(use(number, "wait") for number in range(1, 5)), use(5, "echo"))
         heard = [await door.hear() for _ in range(4)]
@@ -163,8 +163,8 @@ async def test_a_peer_with_many_unanswered_requests_is_not_read_until_some_are_a
 async def test_a_peer_that_leaves_while_it_is_not_read_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_socket, "PENDING_MAX", 1)
-    monkeypatch.setattr(local_socket, "HANG_UP_SECONDS", 0.01)
+    monkeypatch.setattr(door_connection, "PENDING_MAX", 1)
+    monkeypatch.setattr(door_connection, "HANG_UP_SECONDS", 0.01)
     async with connected_pair(tmp_path) as pair:
         talk = DoorConnection(pair.lines)
         for message in (use(1, "wait"), use(2, "wait")):
@@ -191,7 +191,7 @@ async def test_answers_that_nobody_reads_are_replaced_by_a_short_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with talking(tmp_path) as door:
-        monkeypatch.setattr(local_socket, "UNREAD_BYTES", 150)
+        monkeypatch.setattr(door_connection, "UNREAD_BYTES", 150)
         await door.say(use(1, "x" * 200), use(2, "echo"))
         heard = [await door.hear() for _ in range(2)]
         dropped = next(each for each in heard if each["id"] == 1)

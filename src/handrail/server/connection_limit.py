@@ -1,0 +1,153 @@
+"""Bounds on connections: how many there may be, and how long a client may take to send its request.
+
+File descriptors are few under a low `ulimit -n`. Some are kept free for files, the keeper and the daemon's own work, and
+HTTP clients cannot take those of the daemon's unix socket.
+"""
+
+import asyncio
+import logging
+import os
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+log = logging.getLogger(__name__)
+
+RESERVE = 16
+"""Descriptors kept free for files that tools read, database readers, and descriptors from the keeper."""
+LEAST = 6
+"""Connections allowed however few descriptors there are: fewer would serve no one."""
+MOST = 4096
+BACKLOG = 128
+HEAD_SECONDS = 10.0
+"""Time for the head of a request. Bounds how long a silent HTTP client holds a descriptor."""
+BODY_SECONDS = 60.0
+"""Time without a byte of an incomplete body after which the connection is closed."""
+_BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    b'connection: close\r\n\r\n{"detail":"Handrail has as many connections as it has room for. Try again."}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionBudget:
+    """The most connections on the port and on the unix socket."""
+
+    http: int
+    local: int
+    backlog: int
+    """Connections on the port that wait to be accepted. asyncio accepts so many before it looks at any of them."""
+
+    @classmethod
+    def of_process(cls) -> "ConnectionBudget":
+        """Share what this process may open beyond what it has open now."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        room = MOST if soft == resource.RLIM_INFINITY else soft - _open_descriptors() - RESERVE
+        room = max(LEAST, min(MOST, room))
+        backlog = max(4, min(BACKLOG, room // 4))
+        room -= backlog if room > LEAST + backlog else 0
+        return cls(http=room // 2, local=room - room // 2, backlog=backlog)
+
+
+def _open_descriptors() -> int:
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        if Path(folder).is_dir():
+            return len(os.listdir(folder))  # noqa: PTH208 - only their number is needed
+    return 0
+
+
+class HttpConnections:
+    """The open HTTP connections of one server, oldest first, and the most there may be."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: dict[BoundedHttp, None] = {}
+
+    def protocol(self, **options: Any) -> "BoundedHttp":
+        """Create the protocol of a new connection; uvicorn's factory."""
+        return BoundedHttp(self, **options)
+
+    def add(self, new: "BoundedHttp") -> bool:
+        """Add a connection, in place of the oldest idle one if there are too many. False if all are in use."""
+        self._open[new] = None
+        if len(self._open) <= self._most:
+            return True
+        for each in [each for each in self._open if each.transport.is_closing()]:
+            del self._open[each]  # a WebSocket, whose end is not reported to the HTTP protocol
+        if len(self._open) <= self._most:
+            return True
+        oldest = next((each for each in self._open if each.is_idle and each is not new), None)
+        if oldest is not None:
+            oldest.drop()
+        return oldest is not None
+
+    def remove(self, connection: "BoundedHttp") -> None:
+        self._open.pop(connection, None)
+
+
+class BoundedHttp(H11Protocol):
+    """An HTTP connection that is closed if its request does not arrive, or to make room for another."""
+
+    def __init__(self, connections: HttpConnections, **options: Any) -> None:
+        super().__init__(**options)
+        self._all = connections
+        self._waits_since = self._heard_at = self.loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(HEAD_SECONDS, self._check)
+        if not self._all.add(self):
+            transport.write(_BUSY)
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = self.loop.time()
+        super().data_received(data)
+
+    def on_response_complete(self) -> None:
+        self._waits_since = self.loop.time()
+        super().on_response_complete()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being served: none has arrived, or all are answered."""
+        return not self._is_upgraded and (not self.cycle or self.cycle.response_complete)
+
+    def drop(self) -> None:
+        """Close the connection without an answer."""
+        self._forget()
+        self.transport.abort()
+
+    @property
+    def _is_upgraded(self) -> bool:
+        """Whether it is a WebSocket now."""
+        return self not in self.connections
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether its request, or the rest of it, should have arrived by now."""
+        now = self.loop.time()
+        if self.is_idle:
+            return now - self._waits_since >= HEAD_SECONDS
+        return self.cycle.more_body and now - self._heard_at >= BODY_SECONDS
+
+    def _check(self) -> None:
+        if self.transport.is_closing() or self._is_upgraded:
+            return
+        if self._is_late:
+            self.drop()
+        else:
+            self._timer = self.loop.call_later(HEAD_SECONDS, self._check)
+
+    def _forget(self) -> None:
+        self._all.remove(self)
+        if self._timer is not None:
+            self._timer.cancel()

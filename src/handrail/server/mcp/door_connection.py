@@ -1,0 +1,261 @@
+"""MCP with one door over the unix socket: JSON-RPC lines, and between them notes for the door itself.
+
+Bounds what one connection can make the daemon hold: unanswered requests and unread answers. A peer above a bound is not
+read until it has read.
+"""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel.server import Server
+from mcp.shared.dispatcher import as_request_id
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from handrail.server.mcp._lines import Lines
+from handrail.store.values import Json
+
+log = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 5.0
+"""Time to send responses to a peer that closed its write side. The door waits equally long."""
+NOTE_SECONDS = 0.01
+"""Delay of the note about a read-only call. Most calls are answered by then, which saves the note."""
+PENDING_MAX = 1024
+"""Unanswered requests of one connection. Nothing more is read from it above this: bounds memory."""
+PENDING_EASY = 16
+"""Unanswered requests above which one more is read only every EASY_SECONDS, so that other clients get their turn."""
+EASY_SECONDS = 0.002
+UNREAD_BYTES = 8 << 20
+"""Finished answers that wait for a peer that does not read. Above this, an answer is replaced by a short error."""
+HANG_UP_SECONDS = 1.0
+"""How often a connection that is not read is checked for a peer that has left."""
+_UNREAD = (
+    "This answer was dropped, because too many earlier answers have not been read. Read them, then look in list_calls: "
+    "get_call has the outcome."
+)
+_PARSE_ERROR = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"This line is not a JSON-RPC message."}}\n'
+)
+_TOO_LONG_ERROR = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This message is longer than 32 MiB."}}\n'
+)
+_ID_IN_USE_ERROR = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A request with this id is not answered yet."}}\n'
+
+
+class DoorConnection:
+    """MCP with one door: its pending requests, and the calls they opened."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._pending: set[types.RequestId] = set()
+        self._none_pending = anyio.Event()
+        self._answered = anyio.Event()
+        self._unread = 0
+        self._warned = False
+        self.was_crowded = False
+        """Whether it ever had many unanswered requests or unread answers."""
+        self._calls: dict[types.RequestId, str] = {}
+        self._opened = anyio.Event()
+
+    async def serve(self, server: Server[Any]) -> None:
+        """Serve until the peer disconnects; cancels the requests still pending then."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._flush, group.cancel_scope)
+            group.start_soon(self._send_call_notes)
+            options = server.create_initialization_options()
+            await server.run(_ReadStream(self._receive), _WriteStream(self._send), options)
+            group.cancel_scope.cancel()
+
+    def note(self, note: Json) -> None:
+        """Send a note to the door itself, which does not forward it. Dropped if the door is gone or does not read."""
+        if self._lines.is_full:
+            self._warn_slow()
+            return
+        with suppress(anyio.BrokenResourceError):
+            self._lines.put(json.dumps({"handrail": note}, separators=(",", ":")).encode() + b"\n")
+
+    def _warn_slow(self) -> None:
+        if not self._warned:
+            self._warned = True
+            log.warning("a door reads too slowly: notes for it are dropped")
+
+    def opened(self, request: types.RequestId | None, call: str, *, acts: bool) -> None:
+        """A request opened a call. Notify the door, which names the call if the daemon goes away.
+
+        Sent immediately for a call that may change something, else after NOTE_SECONDS.
+        """
+        if request is None:
+            return
+        if acts:
+            self._send_call_note(request, call)
+        else:
+            self._calls[request] = call
+            self._opened.set()
+
+    async def _receive(self) -> types.JSONRPCMessage | None:
+        """The next message. None when the peer has closed its side and all responses are sent."""
+        try:
+            while True:
+                await self._wait_for_room()
+                line = await self._lines.read()
+                message = _parse_message(line) if line is not None else None
+                if message is not None and self._track_request(message):
+                    return message
+                if message is not None:
+                    await self._lines.write(_ID_IN_USE_ERROR)
+                elif line is None or line.strip():
+                    await self._lines.write(_TOO_LONG_ERROR if line is None else _PARSE_ERROR)
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            await self._drain()
+            return None
+
+    async def _wait_for_room(self) -> None:
+        """Read nothing from a peer that has too many unanswered requests, or that does not read its answers.
+
+        Raises EndOfStream if the peer leaves meanwhile.
+        """
+        if len(self._pending) >= PENDING_EASY:
+            self.was_crowded = True
+            with anyio.move_on_after(EASY_SECONDS):
+                await self._answered.wait()
+        while self._lines.is_full or len(self._pending) >= PENDING_MAX:
+            self.was_crowded = True
+            with anyio.move_on_after(HANG_UP_SECONDS):
+                await (self._lines.wait_room() if self._lines.is_full else self._answered.wait())
+            if self._lines.is_hung_up:
+                raise anyio.EndOfStream
+
+    async def _send(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCError) and message.error.code == types.CONNECTION_CLOSED:
+            return  # the SDK's error at disconnect; the door sends a better one, with the call's id
+        line = _line(message)
+        if isinstance(message, types.JSONRPCResponse) and self._unread + len(line) > UNREAD_BYTES:
+            error = types.ErrorData(code=types.INTERNAL_ERROR, message=_UNREAD)
+            line = _line(types.JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
+        self._unread += len(line)
+        try:
+            await self._lines.write(line)
+        finally:
+            self._unread -= len(line)
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._remove_request(message.id)
+
+    def _track_request(self, message: types.JSONRPCMessage) -> bool:
+        """Note a new request or a cancelled one. False for a request whose id is still in use."""
+        if isinstance(message, types.JSONRPCRequest):
+            if message.id in self._pending:
+                return False
+            self._pending.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            # A cancelled request gets no response.
+            self._remove_request(as_request_id((message.params or {}).get("requestId")))
+        return True
+
+    def _remove_request(self, request: types.RequestId | None) -> None:
+        if request is None:
+            return
+        self._pending.discard(request)
+        self._calls.pop(request, None)
+        self._answered.set()
+        self._answered = anyio.Event()
+        if not self._pending:
+            self._none_pending.set()
+            self._none_pending = anyio.Event()
+
+    async def wait_answered(self) -> None:
+        """Wait until every request is answered and the responses are sent."""
+        while self._pending:
+            await self._none_pending.wait()
+        await self._lines.wait_sent()
+
+    async def _drain(self) -> None:
+        """Send pending responses to a peer that closed only its write side, as a pipe does."""
+        if not self._lines.is_hung_up:
+            with anyio.move_on_after(DRAIN_SECONDS):
+                await self.wait_answered()
+
+    async def _flush(self, scope: anyio.CancelScope) -> None:
+        try:
+            await self._lines.flush()
+        except anyio.BrokenResourceError:
+            scope.cancel()
+
+    async def _send_call_notes(self) -> None:
+        while True:
+            await self._opened.wait()
+            self._opened = anyio.Event()
+            await anyio.sleep(NOTE_SECONDS)
+            for request, call in self._calls.items():
+                self._send_call_note(request, call)
+            self._calls.clear()
+
+    def _send_call_note(self, request: types.RequestId, call: str) -> None:
+        self.note({"opened": {"request": request, "call": call}})
+
+
+def _line(message: types.JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+
+
+def _parse_message(line: bytes) -> types.JSONRPCMessage | None:
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return None
+
+
+class _Stream:
+    """The parts of the SDK's stream protocol that do nothing here. `Local.handle` closes the socket."""
+
+    async def aclose(self) -> None:
+        return
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        return
+
+
+class _ReadStream(_Stream):
+    """The SDK's read stream. `receive_message` returns the next message, or None at the end."""
+
+    def __init__(self, receive_message: Callable[[], Awaitable[types.JSONRPCMessage | None]]) -> None:
+        self._receive_message = receive_message
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def receive(self) -> SessionMessage | Exception:
+        message = await self._receive_message()
+        if message is None:
+            raise anyio.EndOfStream
+        return SessionMessage(message)
+
+
+class _WriteStream(_Stream):
+    """The SDK's write stream."""
+
+    def __init__(self, send_message: Callable[[types.JSONRPCMessage], Awaitable[None]]) -> None:
+        self._send_message = send_message
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._send_message(item.message)

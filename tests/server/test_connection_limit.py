@@ -1,0 +1,140 @@
+"""HTTP connections: how many there may be, and what becomes of requests that never arrive whole."""
+
+import resource
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from handrail.server import connection_limit
+from handrail.server.app import WebServer
+from handrail.server.connection_limit import ConnectionBudget
+
+BOUND = 20
+REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+BODY = b"POST /body HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\nbegun"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """uvicorn runs on asyncio alone."""
+    return "asyncio"
+
+
+pytestmark = pytest.mark.anyio
+
+
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application that reads the body of a POST, waits at /wait, and answers."""
+    if scope["path"] == "/wait":
+        await anyio.sleep(BOUND)
+    if scope["method"] == "POST":
+        while (await receive()).get("more_body"):
+            pass
+    await PlainTextResponse("hello")(scope, receive, send)
+
+
+class Clients:
+    """Connections to a server."""
+
+    def __init__(self, port: int, stack: AsyncExitStack) -> None:
+        self._port = port
+        self._stack = stack
+
+    async def ask(self, data: bytes) -> SocketStream:
+        """Connect and send this."""
+        stream = await anyio.connect_tcp("127.0.0.1", self._port)
+        await self._stack.enter_async_context(stream)
+        await stream.send(data)
+        return stream
+
+
+@asynccontextmanager
+async def serving(most: int) -> AsyncGenerator[Clients]:
+    """A server with at most so many connections, and clients of it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = WebServer(answer, ConnectionBudget(http=most, local=1, backlog=4))
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.serve, [listener])
+            async with AsyncExitStack() as stack:
+                yield Clients(listener.getsockname()[1], stack)
+            server.should_exit = True
+
+
+async def is_closed(stream: SocketStream) -> bool:
+    """Wait until the server closes the connection; False if it answers instead."""
+    try:
+        return not await stream.receive()
+    except (anyio.EndOfStream, anyio.BrokenResourceError):
+        return True
+
+
+@pytest.mark.parametrize("data", [b"", b"GET / HTTP/1.1\r\nHo", REQUEST[:-2]])
+async def test_a_request_whose_head_does_not_arrive_is_dropped(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_limit, "HEAD_SECONDS", 0.1)
+    async with serving(4) as clients:
+        assert await is_closed(await clients.ask(data))
+
+
+async def test_the_next_request_of_a_connection_is_dropped_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_limit, "HEAD_SECONDS", 0.1)
+    async with serving(4) as clients:
+        stream = await clients.ask(REQUEST)
+        assert b"hello" in await stream.receive()
+        await stream.send(b"GET / HT")
+        assert await is_closed(stream)
+
+
+async def test_a_body_that_stops_arriving_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_limit, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(connection_limit, "BODY_SECONDS", 0.1)
+    async with serving(4) as clients:
+        assert await is_closed(await clients.ask(BODY))
+
+
+async def test_a_request_that_is_being_served_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_limit, "HEAD_SECONDS", 0.02)
+    monkeypatch.setattr(connection_limit, "BODY_SECONDS", 0.02)
+    async with serving(4) as clients:
+        stream = await clients.ask(REQUEST.replace(b"/", b"/wait", 1))
+        with anyio.move_on_after(0.3) as waited:
+            await stream.receive()
+        assert waited.cancelled_caught
+
+
+async def test_a_silent_connection_makes_room_for_a_new_one() -> None:
+    async with serving(3) as clients:
+        silent = [await clients.ask(b"") for _ in range(3)]
+        stream = await clients.ask(REQUEST)
+        assert b"hello" in await stream.receive()
+        assert await is_closed(silent[0])
+
+
+async def test_when_all_connections_are_in_use_a_new_one_is_refused_with_a_sentence() -> None:
+    async with serving(2) as clients:
+        for _ in range(2):
+            await clients.ask(REQUEST.replace(b"/", b"/wait", 1))
+        refused = await (await clients.ask(REQUEST)).receive()
+        assert refused.startswith(b"HTTP/1.1 503")
+        assert b"Try again" in refused
+
+
+async def test_the_budget_follows_the_limit_of_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        few = ConnectionBudget.of_process()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (32, hard))
+        least = ConnectionBudget.of_process()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert 40 < few.http + few.local + few.backlog < 256
+    assert (least.http, least.local) == (3, 3)
