@@ -64,6 +64,7 @@ from handrail.terminal.open_shell import TerminalSettings
 from handrail.terminal.person_check import DoorLaunchers, runs_inside_handrail
 from handrail.terminal.retention import Retention
 from handrail.terminal.shell_marks import MarksCache
+from handrail.terminal.survivors import Survivors
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import InputDetector
 from handrail.tools.agent_form import AgentForm
@@ -157,6 +158,7 @@ class Daemon:
         self._marked = MarksCache()
         self._presence = Presence()
         self._blobs = Blobs(places.blobs)
+        self._survivors = Survivors(config.command.stop_grace)
 
     def stop(self, ends_all: bool) -> None:
         """Stop the daemon; with `ends_all`, also end everything that was started."""
@@ -305,12 +307,14 @@ class Daemon:
         )
         blobs = BlobRetention(self._blobs, undo.keep_days, undo.keep_bytes)
         input_detector = InputDetector(foundation.terminals, self._marked)
+        foundation.terminals.orphaned = self._survivors.look_for
         for work in (
             foundation.terminals.run,
             input_detector.run,
             retention.run,
             blobs.run,
             foundation.index.run,
+            self._survivors.run,
         ):
             group.start_soon(work)
         if self._config.notify.desktop:
@@ -392,7 +396,8 @@ class Daemon:
             return as_result(read_output(terminals.tail(terminal)), terminal)
 
         crashed = self._daemon_file.hangs
-        await foundation.terminal_events.catch_up(foundation.records, terminals)
+        lost = await foundation.terminal_events.catch_up(foundation.records, terminals)
+        self._survivors.look_for(lost)
         await threads.restore()
         restored = await restore(gate, foundation.records, output_of)
         event = DaemonStarted(

@@ -101,18 +101,24 @@ class TerminalEvents:
         """Returns when the event is committed: only then may the output be deleted."""
         await self._journal.committed(self._journal.append(TerminalForgotten(terminal=terminal, why=why)))
 
-    async def catch_up(self, records: Records, terminals: Terminals) -> None:
-        """Update the records from the keeper's state, before anything relies on them."""
+    async def catch_up(self, records: Records, terminals: Terminals) -> list[str]:
+        """Update the records from the keeper's state, before anything relies on them.
+
+        Returns the terminals that were lost with an earlier keeper.
+        """
+        lost: list[str] = []
         await self._note_unrecorded(records, terminals)
         for record in await records.terminals.find(running_only=True, limit=MOST_RUNNING):
             terminal = terminals.get(record.id)
             if terminal is None:  # it ended with a keeper that was lost
+                lost.append(record.id)
                 size = terminals.tail(record.id).end
                 self._journal.append(
                     TerminalEnded(terminal=record.id, exit_code=None, signal=None, bytes=size, lost=True)
                 )
             elif terminal.exit is None:
                 self._restore_sharing(terminal, record)
+        return lost
 
     async def _note_unrecorded(self, records: Records, terminals: Terminals) -> None:
         """Record terminals whose daemon crashed before it could journal them."""

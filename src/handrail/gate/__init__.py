@@ -19,7 +19,7 @@ EXPORTS = {
     "shell.shell_parser": "Line Opaque PARTS_MAX Part parse",
     "tool": (
         "CallReport Plan Proposal ReceiptFacts Refusal Salvage Tool Toolbox UndoAction UndoFile UndoPlan "
-        "UndoSubject Undoer UnknownUndo"
+        "UndoSubject Undoer UnknownEnd UnknownUndo"
     ),
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -6,6 +6,7 @@ EXPORTS = {
     "api.calls": "now_ms",
     "api.threads": "create_first_thread",
     "app": "HOST WebServer build_guarded_app",
+    "connection_limit": "ConnectionBudget",
     "context": "Presence ServerContext",
     "health": "LoopMonitor",
     "mcp.local_socket": "LocalSocketServer",

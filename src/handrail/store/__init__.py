@@ -12,6 +12,7 @@ EXPORTS = {
     "blobs": "BlobRetention BlobUnavailable Blobs ImageRetention",
     "calls": "CallHistory CallRecord Status TypicalDuration",
     "credentials": "CredentialRecord",
+    "debounce": "Debounce",
     "events": (
         "ActivityEnded ActivityStarted AgentEnded ApprovalAnswered ApprovalExpired ApprovalOpened "
         "ApprovalWithdrawn CallClientGone CallHandedBack CallOpened CallSettled CallStarted CallStopped "

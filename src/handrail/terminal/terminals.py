@@ -94,6 +94,8 @@ class Terminals:
         )
         self.stirred: Callback = _ignore
         """Called when a terminal is opened, prints output, or gets input; set by input detection."""
+        self.orphaned: Callable[[Sequence[str]], None] = _ignore
+        """Called with the terminals that were lost with their keeper; set by the daemon, to look for survivors."""
         self._all: dict[str, Terminal] = {}
         self._released_terminals: dict[str, Terminal] = {}
         keeper.listener = self
@@ -222,6 +224,7 @@ class Terminals:
             self._keeper.post(Forget(self._keeper.number(), notice.terminal, delete=True))
 
     def lost(self, why: str) -> None:
+        self.orphaned([name for name, terminal in self._all.items() if terminal.swept is None])
         for terminal in list(self._all.values()):
             self._note_exit(terminal, Exit(lost=why))
             self._note_sweep(terminal, Report("keeper gone"))

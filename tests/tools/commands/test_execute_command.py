@@ -106,6 +106,7 @@ async def test_children_get_no_more_than_the_environment_they_are_given(home: Pa
     assert "ADDED" in names
     assert names <= {
         "ADDED",
+        "HANDRAIL_TERMINAL",
         "PATH",
         "HOME",
         "LANG",

@@ -17,6 +17,7 @@ from handrail.gate.shell.shell_parser import Line
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool, UnknownEnd
 from handrail.store.values import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.open_shell import OWN_ID
 from handrail.terminal.terminal import Exit, Report, Terminal, TerminalNote
 from handrail.terminal.wait.wait import LIKELY_SECONDS
 from handrail.tools.commands.command_claims import command_claims, programs, read_line
@@ -182,7 +183,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             return await self._terminals.open(
                 plan.argv,
                 plan.cwd,
-                plan.env,
+                {**plan.env, OWN_ID: call.terminal or ""},
                 (COLUMNS, ROWS),
                 self._settings.max_bytes,
                 cap_lines=self._settings.max_lines,
