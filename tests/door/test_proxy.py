@@ -54,7 +54,7 @@ def test_a_call_in_flight_is_answered_as_interrupted_with_its_call_id(peer: Scri
             assert (structured["status"], structured["call_id"]) == ("interrupted", call)
             [block] = answer["result"]["content"]
             assert block == {"type": "text", "text": structured["message"]}
-            for words in (call, "not run again", "waited for a person, it still does", "get_call"):
+            for words in (call, "Nothing was run again", "waited for a person still does", "get_call"):
                 assert words in block["text"]
 
 

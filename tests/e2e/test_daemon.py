@@ -99,6 +99,7 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
         grown = await person.has_printed(call, more_than=printed + 20)
         await person.allow("kept.txt")
         written = await person.settled(question["call_id"])
+        after = await person.call(call)
         living = await person.get("terminals", running=True)
         for terminal in living:
             await person.post(f"terminals/{terminal['id']}/close")
@@ -106,10 +107,11 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
     assert still_down, "a daemon that left on purpose comes back when somebody asks"
     assert home.pid != before
     assert (completed.status, completed.data["output"]) == ("force-completed", "begun\n")
-    assert (told.status, told.call) == ("interrupted", call)
+    assert (told.status, told.call) == ("running", call), "handed back, because it goes on"
     assert "tick" in told.text, "what there was is told before it leaves"
     assert told.data["terminal_id"] in {terminal["id"] for terminal in living}
     assert (write_told.status, write_told.call) == ("waiting", question["call_id"])
+    assert (after["status"], after["client_gone"]) == ("running", True)
     assert started["crashed"] is False
     assert (started["approvals_kept"], started["terminals_adopted"]) == (1, 2)
     assert grown > printed

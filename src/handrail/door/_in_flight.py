@@ -148,9 +148,9 @@ def interrupted(key: str, flight: RequestInFlight, modern: bool) -> bytes:
         return _answer(key, error={"code": UNAVAILABLE, "message": sentence})
     if flight.call:
         sentence = (
-            f"{gone} It had become call {flight.call}. If it ran, it was interrupted and not run again; if it "
-            "waited for a person, it still does. Before repeating it, look: get_call with call_id "
-            f'"{flight.call}" has the record.'
+            f"{gone} It had become call {flight.call}. A command that ran goes on in its terminal, and a call that "
+            "waited for a person still does; anything else was interrupted. Nothing was run again. Before repeating it, "
+            f'look: get_call with call_id "{flight.call}" has the record, and wait_for_call waits for its end.'
         )
     else:
         sentence = (
