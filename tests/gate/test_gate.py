@@ -8,7 +8,7 @@ from tests.support.actors import ANN
 from tests.support.gate_world import caller, gate_world, make_answer
 from tests.support.sample_tools import Broken, Echo, Refusing, ToyInput, ToyPlan, Write
 
-from handrail.gate import person_actions
+from handrail.gate import gate, person_actions
 from handrail.gate.tool import CallReport, Refusal
 from handrail.store.events import CallOpened, CallSettled, CallStarted
 from handrail.store.values import Caller, Json, Result
@@ -207,3 +207,27 @@ async def test_what_a_tool_cannot_take_is_answered_with_a_sentence_and_recorded(
         assert (await here.fact(CallSettled, reply.call)).message == reply.outcome.message
         assert echo.runs == write.runs == []
         assert here.gate.open == {}
+
+
+class Reader(Echo):
+    name = "reader"
+    reads_only = True
+
+
+async def test_a_caller_with_very_many_open_calls_opens_no_more_but_may_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "OPEN_MAX", 2)
+    async with gate_world(tmp_path, Reader(), Write()) as here:
+        for word in ("a", "b"):
+            await here.question(await here.client("write", {"word": word}).call())
+        refused = await here.submit("write", {"word": "c"})
+        assert refused.outcome is not None
+        assert (refused.outcome.ending, refused.call.approval) == ("failed", None)
+        assert "You have 2 open calls" in refused.outcome.message
+        read = await here.submit("reader", {"word": "hi"})
+        assert read.outcome is not None
+        assert read.outcome.ending == "done"
+        other = await here.client("write", {"word": "d"}, caller=caller("other")).call()
+        assert (await here.question(other)).open
+        here.gate.leave()

@@ -42,6 +42,11 @@ log = logging.getLogger(__name__)
 STOPPED_WHILE = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
 STOPPED_BEFORE = "Handrail stopped before this began, so nothing was done. Ask again when it is back."
 STOPPED_ASKING = "Handrail stopped while a person was asked. Nothing was allowed; ask again when it is back."
+OPEN_MAX = 2000
+"""Open calls of one caller, waiting or running: bounds memory. A person could not answer that many either."""
+OPEN_TOTAL = 8000
+"""Open calls of all callers."""
+_CROWD_ADVICE = "Wait for some with wait_for_call, or ask the person to answer or cancel them."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +117,25 @@ class Gate:
         parsed = excess or self._parse(request, advisory)
         if isinstance(parsed, ParsedCall) and (twin := self._find_twin(parsed, request)):
             return Reply(call=twin, outcome=None, repeated=True)
+        if isinstance(parsed, ParsedCall):
+            parsed = self._find_crowd(request.caller, parsed.tool.reads_only) or parsed
         patience = None if isinstance(parsed, str) else parsed.tool.patience(parsed.input)
         call = self._open(request, parsed)
         if opened is not None:
             opened(call)
         self._start(call, parsed)
         return await self._reply(call, request.patience if patience is None else patience)
+
+    def _find_crowd(self, caller: Caller, reads_only: bool) -> str:
+        """Why this caller may open no call now; empty if it may. For a tool that only reads, the bound is twice as high."""
+        most, total = (2 * OPEN_MAX, 2 * OPEN_TOTAL) if reads_only else (OPEN_MAX, OPEN_TOTAL)
+        if len(self.open) < most:
+            return ""
+        own = sum(call.caller.key == caller.key for call in self.open.values())
+        if own < most and len(self.open) < total:
+            return ""
+        whose = f"You have {own:,}" if own >= most else f"Handrail has {len(self.open):,}"
+        return f"{whose} open calls, which is the most, so nothing was run. {_CROWD_ADVICE}"
 
     def _parse(self, request: Request, advisory: bool) -> ParsedCall | str:
         """Parse the request. `submit` cannot use an advisory tool, and `ask` can use no other."""

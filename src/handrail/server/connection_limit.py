@@ -97,7 +97,7 @@ class BoundedHttp(H11Protocol):
         self._waits_since = self._heard_at = self.loop.time()
         self._timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._timer = self.loop.call_later(HEAD_SECONDS, self._check)
         if not self._all.add(self):
