@@ -149,7 +149,8 @@ def test_with_few_descriptors_silent_connections_keep_no_one_out_and_are_dropped
         port = (address.host, address.port or 80)
         halves = [held.enter_context(socket.create_connection(port, timeout=BOUND)) for _ in range(limit)]
         for half in halves:
-            half.sendall(b"GET /api/health HTTP/1.1\r\nHo")
+            with contextlib.suppress(OSError):  # the oldest were dropped to make room
+                half.sendall(b"GET /api/health HTTP/1.1\r\nHo")
         for _ in range(limit // 2):
             silent = held.enter_context(socket.socket(socket.AF_UNIX))
             silent.connect(str(home.places.daemon_socket))

@@ -198,6 +198,27 @@ async def test_a_kill_costs_no_more_than_the_last_moment_of_an_answer(
     assert [m["role"] for m in (await thread.look())["said"]] == ["user", "assistant"] * 2
 
 
+async def test_a_command_in_an_agents_terminal_goes_on_after_a_kill_and_can_be_cancelled(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    thread = await open_thread(person, workspace)
+    prompted = await thread.prompt(
+        {"terminal": {"command": "sleep", "args": ["67.1111"]}, "as": "t"}, {"hang": True}
+    )
+    call = await person.allow("67.1111")
+    await until(lambda: bool(find_processes("sleep\x0067.1111")))
+
+    home.kill()
+    home.up()
+
+    assert (await thread.ended(prompted["operation"]))["stop"] == "interrupted"
+    before = await person.call(call)
+    assert (before["status"], before["thread"], before["handed_back"]) == ("running", thread.id, True)
+    await person.cancel(call)
+    assert (await person.settled(call))["status"] == "cancelled"
+    await until(lambda: not find_processes("sleep\x0067.1111"))
+
+
 async def test_a_restart_ends_the_agents_cleanly_and_the_thread_goes_on(
     home: Home, person: Person, workspace: Path
 ) -> None:

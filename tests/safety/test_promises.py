@@ -125,6 +125,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_terminals.test_a_program_that_stops_its_warden_is_seen_to_end_and_nothing_of_it_lives_on",
             "e2e.test_kill.test_a_call_whose_command_outlived_the_daemon_can_be_ended",
             "e2e.test_kill.test_a_line_typed_into_a_shell_goes_on_after_a_kill_and_can_be_cancelled",
+            "e2e.test_thread_live.test_a_command_in_an_agents_terminal_goes_on_after_a_kill_and_can_be_cancelled",
             "e2e.test_keeper_killed.test_what_outlives_the_keeper_and_its_warden_is_found_and_ended",
         ),
     ),
