@@ -15,7 +15,7 @@ from pathlib import Path
 from handrail.gate.tool import Refusal
 from handrail.store.values import Action, Caller, Claim, Json
 from handrail.tools.open_beneath import LOOK, open_beneath
-from handrail.tools.protected_paths import is_protected
+from handrail.tools.protected_paths import is_obeyed, is_protected, is_repository, is_repository_part
 
 _NEVER_BLOCK = os.O_NONBLOCK | os.O_NOCTTY
 _NAMES_MAX = 2000
@@ -34,6 +34,8 @@ class Place:
     """The path shown to a model: relative to the workspace, or absolute."""
     inside: bool
     protected: bool
+    obeyed: bool
+    """Other programs execute or follow it, so that changing it counts as touching a protected place."""
     linked: bool
     """The caller's path went through a symbolic link."""
     found: os.stat_result | None
@@ -64,7 +66,8 @@ class Place:
         return {"path": self.path, "dev": dev, "inode": inode}
 
     def claim(self, action: Action) -> Claim:
-        return Claim(action=action, resource=self.path, inside=self.inside, protected=self.protected)
+        protected = self.protected or (self.obeyed and action in ("write", "delete"))
+        return Claim(action=action, resource=self.path, inside=self.inside, protected=protected)
 
     def open_file(self) -> int:
         """Open the file that was resolved, for reading. Raises Refusal when it was replaced since."""
@@ -186,7 +189,7 @@ class Workspace:
     def __init__(self, root: str | None, own: Sequence[Path] = ()) -> None:
         """`own` are Handrail's own files and folders, which are always protected."""
         self.root = os.path.realpath(root) if root is not None else None
-        self._own = tuple(own)
+        self.own = tuple(own)
 
     @classmethod
     def of(cls, caller: Caller, own: Sequence[Path]) -> "Workspace":
@@ -210,12 +213,14 @@ class Workspace:
             shown=relative_path(self.root, real) if inside and self.root is not None else real,
             inside=inside,
             protected=self.protects(real),
+            obeyed=is_obeyed(real),
             linked=real != os.path.normpath(asked),
             found=found,
         )
 
     def protects(self, path: str) -> bool:
-        return is_protected(path, self._own)
+        """Whether a real path is protected, by its name or because it belongs to a git directory."""
+        return is_protected(path, self.own) or is_repository(path) or is_repository_part(path)
 
     def _absolute(self, path: str) -> str:
         path = str(Path(path).expanduser()) if path == "~" or path.startswith("~/") else path

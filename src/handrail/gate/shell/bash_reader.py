@@ -38,7 +38,6 @@ _REDIRECTION = re.compile(r"&>+|[<>]+[&|]?-?")
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(['\"\\]?)([\w.-]+)")
 _OPERATORS = ("&&", "||", ";", "|", "\n")
 _PATTERN = frozenset("*?[")
-_BRACES = re.compile(r"\{.*(,|\.\.)", re.DOTALL)
 _TILDE = re.compile(r"(^|[=:])~")
 _MARK = "\0"
 """Placeholder for quoted text where only unquoted characters count."""
@@ -258,9 +257,10 @@ class _Reader:
             return
         text, bare = "".join(self._word), "".join(self._bare)
         self._word = None
-        for name, found in (("braces", _BRACES.search(bare)), ("tilde", _TILDE.search(bare))):
-            if found:
-                self._trouble(name, self._word_at)
+        if _has_braces(bare):
+            self._trouble("braces", self._word_at)
+        if _TILDE.search(bare):
+            self._trouble("tilde", self._word_at)
         live = not _PATTERN.isdisjoint(bare)
         if live and _patterns(text) > _patterns(bare):
             self._trouble("pattern", self._word_at)
@@ -293,6 +293,12 @@ class _Reader:
             self._commands.append(Simple(self._begin, self._end, tuple(self._words), self._joined))
             self._words = []
             self._joined = sign
+
+
+def _has_braces(bare: str) -> bool:
+    """Whether a list or a range may follow a brace. Searched in two steps, because one pattern would be quadratic."""
+    inside = bare.partition("{")[2]
+    return "," in inside or ".." in inside
 
 
 def _patterns(text: str) -> int:

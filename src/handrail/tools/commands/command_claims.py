@@ -350,7 +350,8 @@ def _host_claims(line: Line) -> Iterator[Claim]:
         yield from (Claim(action="connect", resource=host, inside=True) for host in hosts(words))
 
 
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#\s]*)", re.IGNORECASE)
+_URL = re.compile(r"(?<![a-z0-9+.-])[0-9+.-]*[a-z][a-z0-9+.-]*://([^/?#\s]*)", re.IGNORECASE)
+"""Begins only where no character of a scheme stands before it, so that each run of such characters is read once."""
 _REMOTE = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!//)")
 _BARE = re.compile(r"(?:[^@/\s]*@)?([\w-]+(?:\.[\w-]+)+|localhost|[\w-]+(?=:\d))\.?(?::\d*)?(?:[/?#].*)?$")
 _LOGIN = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)*)$")
@@ -380,6 +381,8 @@ def hosts(words: Sequence[str]) -> Iterator[str]:
 
 def _url_hosts(word: str) -> Iterator[str]:
     """Hosts of URLs in a word; in a word with blanks, probably prose, only of a URL at its start."""
+    if "://" not in word:
+        return
     is_prose = any(map(str.isspace, word.strip()))
     for found in _URL.finditer(word):
         if is_prose and word[: found.start()].strip():

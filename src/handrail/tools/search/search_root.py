@@ -6,13 +6,15 @@ Also decides which files below it may be shown.
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from handrail.gate.tool import Plan
 from handrail.store.values import Caller, PathPreview
 from handrail.tools.files.encoding import shown
+from handrail.tools.protected_paths import GitNames, git_names, is_protected, is_repository_part
 from handrail.tools.results import Input
 from handrail.tools.search.gitignore import Glob
 from handrail.tools.workspace import Place, Workspace
@@ -50,6 +52,7 @@ class Tree:
     place: Place
     workspace: Workspace
     glob: Glob | None
+    git_names: GitNames = field(default_factory=lambda: cache(git_names))
 
     def path(self, raw: bytes) -> str | None:
         """The path of a found file below the folder; None when it must not be shown.
@@ -59,9 +62,13 @@ class Tree:
         path = os.fsdecode(raw.removeprefix(b"./"))
         if self.glob is not None and not self.glob.matches(path):
             return None
-        if not self.place.protected and self.workspace.protects(f"{self.place.path}/{path}"):
+        if not self.place.protected and self._protects(f"{self.place.path}/{path}"):
             return None
         return path
+
+    def _protects(self, path: str) -> bool:
+        """Whether a file is protected. Looks at each folder once, because a search finds many files."""
+        return is_protected(path, self.workspace.own) or is_repository_part(path, self.git_names)
 
     def shown(self, path: str) -> str:
         """The path shown to a model."""
