@@ -6,26 +6,36 @@ part of each race. The last steps of a leader are run in a fork, and stopped bef
 
 import os
 import resource
+import shutil
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import count, product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import anyio
+import anyio.lowlevel
 import pytest
+from tests.support.actors import PAGE
 from tests.support.race import RACES, Pauses, Point, Race, rounds
-from tests.support.tool_runner import terminal_tools
+from tests.support.tool_runner import BOUND, terminal_tools
 
-from handrail.gate.call import Call
-from handrail.keeper import warden
+from handrail.gate import person_actions
+from handrail.gate.approval import Answer
+from handrail.gate.call import Call, Outcome
+from handrail.gate.gate import Request
+from handrail.keeper import system, warden
 from handrail.keeper.protocol import Start
+from handrail.store.actor import CLIENT
 from handrail.store.values import Caller
 from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminals import Terminals
 from handrail.tools import workspace
-from handrail.tools.commands import command_claims
+from handrail.tools.commands import programs
 from handrail.tools.commands.execute_command import ExecuteCommand
 from handrail.tools.workspace import Place
 
@@ -166,7 +176,7 @@ PROGRAM_RACES: tuple[Point | None, ...] = (
     None,
     Point(ExecuteCommand.plan, "enters"),
     Point(workspace.Workspace.place, "leaves"),
-    Point(command_claims.programs, "enters"),
+    Point(programs.find_programs, "enters"),
 )
 GOOD, EVIL = "#!/bin/sh\ntouch good\n", "#!/bin/sh\ntouch evil\n"
 
@@ -217,6 +227,89 @@ def program_in(folder: Path) -> Path:
     tool.write_text(GOOD)
     tool.chmod(0o755)
     return tool
+
+
+LATE_RACES = tuple(point for point in FOLDER_RACES if point is not UNDER_WAY)
+
+
+async def test_a_script_that_was_swapped_before_the_keeper_starts_it_does_not_run(
+    race: Race, root: Path
+) -> None:
+    tools = [program_in(root / str(number)) for number in range(RACES // 4)]
+    for number, (point, way) in rounds(tuple(product(LATE_RACES, PROGRAM_WAYS)), RACES // 4):
+        tool = tools[number]
+        asked = {"command": "./tool", "cwd": str(number)}
+        outcome = await race.run("execute_command", asked, point, tool, partial(way, tool))
+        assert not (tool.parent / "evil").exists(), f"{way.__name__}, {point}: {outcome}"
+        assert outcome.ending == "failed", f"{way.__name__}, {point}: {outcome}"
+
+
+FLIPS = 25
+
+
+@pytest.mark.skipif(
+    not system.can_execute_descriptors(), reason="this kernel cannot name what it executes so"
+)
+async def test_a_program_that_is_switched_in_a_loop_runs_as_it_was_checked_or_not_at_all(
+    race: Race, root: Path
+) -> None:
+    """`./tool mark` makes a directory or a file: that shows which of the two programs ran."""
+    for name, program in (("good", "mkdir"), ("evil", "touch")):
+        shutil.copy(shutil.which(program) or f"/bin/{program}", root / name)
+    (root / "tool").symlink_to("good")
+    seen: Counter[str] = Counter()
+    with flipping(root / "tool"):
+        for number in range(FLIPS):
+            mark = root / f"mark{number}"
+            asked = await planned_good(race, {"command": f"./tool {mark.name}"}, root)
+            outcome = await allowed(race, asked)
+            seen["done" if outcome.ending == "done" else "refused"] += 1
+            assert mark.is_dir() if outcome.ending == "done" else not mark.exists(), outcome
+    assert seen["refused"] > 0, seen
+
+
+async def planned_good(race: Race, input: dict[str, Any], root: Path) -> Call:
+    """A call that waits for the person, and was planned while the link led to the good program."""
+    while True:
+        reply = await race.gate.submit(
+            Request(tool="execute_command", input=input, caller=race.caller, patience=0)
+        )
+        while reply.call.approval is None and reply.call.outcome is None:
+            await anyio.lowlevel.checkpoint()
+        approval = reply.call.approval
+        if approval is not None and approval.draft is not None:
+            [found] = cast("Any", approval.draft.plan.bound["programs"]).values()
+            if found is not None and found[2] == (root / "good").stat().st_ino:
+                return reply.call
+        race.gate.end(reply.call, Outcome(ending="cancelled", by=CLIENT, message="planned with the other"))
+
+
+async def allowed(race: Race, call: Call) -> Outcome:
+    assert call.approval is not None
+    answer = Answer(kind="allow", by=PAGE)
+    await person_actions.answer(race.gate, call.approval, answer, call.approval.digest)
+    with anyio.fail_after(BOUND):
+        await call.settled()
+    assert call.outcome is not None
+    return call.outcome
+
+
+@contextmanager
+def flipping(link: Path) -> Generator[None]:
+    """Another process switches a link to `evil` and back, as fast as it can."""
+    line = (
+        "import os, sys\n"
+        "link = sys.argv[1]\n"
+        "while True:\n"
+        "    for name in ('evil', 'good'):\n"
+        "        os.symlink(name, link + '.new'); os.replace(link + '.new', link)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", line, str(link)])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait(timeout=BOUND)
 
 
 async def test_a_command_that_nobody_races_against_runs(race: Race, root: Path) -> None:

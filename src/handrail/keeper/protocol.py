@@ -113,11 +113,21 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedProgram:
+    """A program that was checked: its path, relative to `cwd` or absolute, with device, inode, size and ctime."""
+
+    path: str
+    identity: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """Start a program. Without `pipes` it gets a PTY of this size.
 
     `grace` is the time for processes that outlive the leader. `note` is opaque data for the next daemon. `cwd_id` is the
-    device and inode of the checked directory: if `cwd` now leads elsewhere, the start fails.
+    device and inode of the checked directory: if `cwd` now leads elsewhere, the start fails. It also fails if one of
+    `programs` is no longer the file that was checked. With `exact`, the first of them is executed by its descriptor with
+    these arguments, in place of the shell in `argv`, which would start it by its path.
     """
 
     id: int
@@ -133,6 +143,8 @@ class Start:
     grace: float = 2.0
     note: str = ""
     cwd_id: tuple[int, int] | None = None
+    programs: tuple[CheckedProgram, ...] = ()
+    exact: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

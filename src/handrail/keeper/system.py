@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import sys
 
@@ -17,6 +18,16 @@ _libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: a warden mu
 
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
+
+
+_EXECVEAT_NAMES = (6, 14)
+"""Since this version, Linux names a process that is executed by descriptor after the file, not after the descriptor."""
+
+
+def can_execute_descriptors() -> bool:
+    """Whether a program can be executed by its descriptor without a change that `ps` would show."""
+    release = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+    return LINUX and os.execve in os.supports_fd and release >= _EXECVEAT_NAMES
 
 
 def adopt_orphans() -> None:

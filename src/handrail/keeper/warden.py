@@ -20,6 +20,7 @@ import select
 import signal
 import socket
 import termios
+import time
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
@@ -31,7 +32,7 @@ from handrail.keeper.protocol import Exit, Report
 from handrail.keeper.stop_tree import TreeStop
 
 if TYPE_CHECKING:
-    from handrail.keeper.protocol import Start
+    from handrail.keeper.protocol import CheckedProgram, Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +254,8 @@ _ALTERED = (
 )
 """Signals that Python, the keeper or the warden ignore or handle. An ignored signal would stay ignored across exec."""
 
-_OPEN_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY)
-"""O_PATH needs no read permission on the directory."""
+_OPEN_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
+"""O_PATH needs no read permission."""
 
 
 def become(
@@ -291,7 +292,7 @@ def _prepare(order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, 
 def _enter(cwd: str, expected: tuple[int, int] | None) -> None:
     """Change the directory through a descriptor, so that the checked directory is the one entered (TOCTOU)."""
     try:
-        descriptor = os.open(cwd, _OPEN_DIRECTORY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(cwd, _OPEN_ONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         status = os.fstat(descriptor)
         if expected is not None and (status.st_dev, status.st_ino) != expected:
             raise _Impossible(
@@ -309,6 +310,9 @@ def _enter(cwd: str, expected: tuple[int, int] | None) -> None:
 def _execute(order: Start) -> None:
     program = order.argv[0]
     env = {**order.env, "PWD": order.cwd}
+    _check_programs(order.programs)
+    if order.exact and order.programs and system.can_execute_descriptors():
+        _execute_exact(order, env)
     try:
         os.execvpe(program, list(order.argv), env)
     except FileNotFoundError:
@@ -318,6 +322,54 @@ def _execute(order: Start) -> None:
         raise _Impossible(f"The program {program} may not be executed: permission denied.") from None
     except OSError as error:
         raise _Impossible(_describe_error(program, error)) from None
+
+
+_LOOKS = 20
+_LOOK_SECONDS = 0.00005
+"""A path that is switched back and forth is caught by looking more than once."""
+
+
+def _check_programs(programs: tuple[CheckedProgram, ...]) -> None:
+    """Look at each program again just before the start. Raises _Impossible if it is no longer the checked file."""
+    looks = _LOOKS if any(_is_replaceable(program.path) for program in programs) else 1
+    for look in range(looks):
+        for program in programs:
+            if _identity(program.path) != program.identity:
+                raise _Impossible(_describe_replaced(program))
+        if look < looks - 1:
+            time.sleep(_LOOK_SECONDS)
+
+
+def _is_replaceable(path: str) -> bool:
+    """Whether this user can put another file under this name."""
+    return os.access(os.path.dirname(path) or ".", os.W_OK)
+
+
+def _identity(file: str | int) -> tuple[int, ...]:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
+
+
+def _describe_replaced(program: CheckedProgram) -> str:
+    return f"{program.path} is no longer the program that was checked: another was put in its place. Nothing was run."
+
+
+def _execute_exact(order: Start, env: dict[str, str]) -> None:
+    """Execute the first checked program by its descriptor, as bash would: `_`, `SHLVL`, message and exit code."""
+    program = order.programs[0]
+    descriptor = os.open(program.path, _OPEN_ONLY | os.O_CLOEXEC)
+    if _identity(descriptor) != program.identity:
+        raise _Impossible(_describe_replaced(program))
+    try:
+        os.execve(descriptor, order.exact, {"SHLVL": "0", **env, "_": program.path})
+    except OSError as error:
+        why = "cannot execute binary file: " if error.errno == errno.ENOEXEC else ""
+        message = f"{order.argv[0]}: line 1: {order.exact[0]}: {why}{error.strerror}\n"
+        os.write(2, message.encode(errors="replace"))
+        os._exit(127 if error.errno == errno.ENOENT else 126)
 
 
 def _describe_error(program: str, error: OSError) -> str:

@@ -19,7 +19,7 @@ EXPORTS = {
         "Exit InputRequest InputSender NotReading PersonControl Report Seen Terminal TerminalNote "
         "TypingRefused"
     ),
-    "terminals": "Terminals",
+    "terminals": "CheckedProgram Terminals",
     "thread_pool": "AGENTS FILES PEOPLE",
     "wait.input_detection": "InputDetector",
     "wait.pattern_match": "open_matcher",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from handrail.keeper.protocol import (
     Attached,
+    CheckedProgram,
     Done,
     Exit,
     Exited,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
     Callback = Callable[[Terminal], None]
     Typed = Callable[[Terminal, str, bool, str | None, int], None]
+
+__all__ = ["CheckedProgram", "Terminals"]
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_LINES = 1_000_000
@@ -137,10 +140,13 @@ class Terminals:
         id: str | None = None,
         note: TerminalNote | None = None,
         cwd_id: tuple[int, int] | None = None,
+        programs: Sequence[CheckedProgram] = (),
+        exact: Sequence[str] = (),
     ) -> Terminal:
         """Start a program in a PTY of this size (columns, rows). Raises KeeperError when it cannot run.
 
-        `cwd_id` is the device and inode that `cwd` must still have when the program starts.
+        `cwd_id` is the device and inode that `cwd` must still have when the program starts. `programs` must still be
+        the same files; with `exact`, the first of them is executed by its descriptor with these arguments.
         """
         request = Start(
             self._keeper.number(),
@@ -154,6 +160,8 @@ class Terminals:
             grace=grace,
             note=note_to_text(note or command_note(_program_name(argv))),
             cwd_id=cwd_id,
+            programs=tuple(programs),
+            exact=tuple(exact),
         )
         terminal, _ = await self._start(request)
         return terminal

@@ -8,6 +8,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -294,7 +295,8 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
             places = [workspace.place(folder) for folder in words.folders or [_folder(input, caller)]]
         except Refusal as refusal:
             return [_opaque_claim(input, refusal.sentence)]
-        return [claim for place in places for claim in command_claims(read, place, workspace, self._path)]
+        claim = partial(command_claims, read, workspace=workspace, path=self._path)
+        return [each for place in places for each in await anyio.to_thread.run_sync(claim, place)]
 
 
 def _is_covered(work: Work, words: AgentInput) -> bool:

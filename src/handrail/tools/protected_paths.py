@@ -291,10 +291,11 @@ def may_hold_secrets(name: str) -> bool:
     return name in _SECRET_FOLDERS or name in _SECRET_NAMES or _is_secret(name)
 
 
-def has_own_below(folder: str, own: tuple[Path, ...]) -> bool:
-    """Whether Handrail's own files lie in this folder or below."""
+def has_own_below(folder: str, own: tuple[Path, ...], *, hidden: bool) -> bool:
+    """Whether Handrail's own files lie in this folder or below; without `hidden`, only outside of hidden folders."""
     parts = _parts(folder) if folder != "/" else ()
-    return any(_begins(each, parts) for each in _own(own))
+    below = [each[len(parts) :] for each in _own(own) if _begins(each, parts)]
+    return any(hidden or not any(name.startswith(".") for name in each) for each in below)
 
 
 GitNames = Callable[[str], frozenset[str]]
@@ -327,7 +328,7 @@ def is_in_bare_repository(folder: str) -> bool:
     """Whether git would take a folder, or one above, for a repository by its content. Searches as git does."""
     while True:
         inner = f"{folder.rstrip('/')}/.git"
-        if os.path.isfile(inner) or _is_repository(git_names(inner)):
+        if Path(inner).is_file() or _is_repository(git_names(inner)):
             return False
         if _is_repository(git_names(folder)):
             return True

@@ -10,7 +10,6 @@ from handrail.store.values import Claim
 from handrail.tools.commands.command_claims import (
     command_claims,
     opening_claims,
-    programs,
     read_line,
     text_typed,
     typed_line_claims,
@@ -177,24 +176,3 @@ def test_a_plain_shell_to_stay_has_no_words_and_anything_else_is_opaque_with_the
     assert [(item.words, item.opaque) for item in shell] == [((), "")]
     assert (("git", "push"), True) in [(item.words, bool(item.opaque)) for item in other]
     assert all(item.opaque for item in other)
-
-
-def test_the_program_behind_a_name_is_found_as_the_shell_finds_it(tmp_path: Path) -> None:
-    first, second = tmp_path / "a", tmp_path / "b"
-    for folder in (first, second):
-        folder.mkdir()
-        (folder / "tool").touch(mode=0o755)
-    (first / "tool").chmod(0o644)
-    found = programs(parse("tool x && ./b/tool && nowhere").parts, str(tmp_path), f"{first}:{second}")
-    stat = (second / "tool").stat()
-    facts = [str(second / "tool"), stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime_ns]
-    assert found == {"tool": facts, "./b/tool": facts, "nowhere": None}
-
-
-def test_another_program_of_the_same_name_is_another_fact(tmp_path: Path) -> None:
-    tool = tmp_path / "tool"
-    tool.touch(mode=0o755)
-    before = programs(parse("tool").parts, "/", str(tmp_path))
-    (tmp_path / "new").touch(mode=0o755)
-    (tmp_path / "new").rename(tool)
-    assert programs(parse("tool").parts, "/", str(tmp_path)) != before

@@ -15,7 +15,7 @@ from functools import lru_cache
 from handrail.gate.shell._tree_sitter_reader import Found, Structure, structure
 from handrail.gate.shell.bash_reader import RESERVED, Reading, Simple, Word, read
 from handrail.gate.shell.characters import Checks, find_hidden
-from handrail.gate.shell.wrappers import LINES, Words, find_extra_effects, find_started, unwrap
+from handrail.gate.shell.wrappers import BUILTINS, LINES, Words, find_extra_effects, find_started, unwrap
 
 LONGEST = 100_000
 """Characters of a plain line; the tools start no longer line."""
@@ -97,6 +97,11 @@ class Line:
     opaque: tuple[Opaque, ...]
     cut: bool = False
     """Some commands are missing from `parts`, and a deny rule could match them: the line must not run."""
+    wrappers: tuple[str, ...] = ()
+    """Names of the programs that start the commands inside them: `timeout`, `sudo`, `sh`. Those that bash itself
+    carries out are left out: `exec`, `command`, and `time` at the start of a pipeline."""
+    argv: tuple[str, ...] = ()
+    """The words of the command, if the line is one simple command without globs; else empty."""
 
     @property
     def plain(self) -> bool:
@@ -114,7 +119,13 @@ def parse(line: str) -> Line:
     if len(findings.parts) > PARTS_MAX:
         findings.cut = True
         findings.report("many", line)
-    return Line(tuple(findings.parts[:PARTS_MAX]), tuple(dict.fromkeys(findings.opaque)), findings.cut)
+    return Line(
+        tuple(findings.parts[:PARTS_MAX]),
+        tuple(dict.fromkeys(findings.opaque)),
+        findings.cut,
+        tuple(dict.fromkeys(findings.wrappers)),
+        findings.argv,
+    )
 
 
 @dataclass(slots=True)
@@ -124,6 +135,8 @@ class _Findings:
     moved: bool = False
     """An earlier command may have changed the working directory."""
     cut: bool = False
+    wrappers: list[str] = field(default_factory=list[str])
+    argv: tuple[str, ...] = ()
 
     def put(self, part: Part) -> None:
         program = part.words[0]
@@ -152,10 +165,17 @@ def _line(line: str, findings: _Findings, depth: int) -> None:
     reading = read(line)
     tree = structure(line) if _is_short(reading, line) else TOO_MUCH
     troubles = _report_troubles(line, reading, tree, findings)
+    if depth == 0 and not findings.opaque:
+        findings.argv = _single_command(reading)
     for part, words in _commands(line, reading, tree, troubles):
         if len(findings.parts) > PARTS_MAX:
             return
         _open(part, words, findings, depth)
+
+
+def _single_command(reading: Reading) -> tuple[str, ...]:
+    words = reading.commands[0].words if len(reading.commands) == 1 else ()
+    return () if any(word.live for word in words) else tuple(word.text for word in words)
 
 
 def _is_short(reading: Reading, line: str) -> bool:
@@ -229,12 +249,21 @@ def _open(part: Part, words: Words, findings: _Findings, depth: int) -> None:
         for inner in find_started(words):
             _inside(part, inner, findings, depth)
         return
+    if not _is_shell_word(part, depth):
+        findings.wrappers.append(part.words[0])
     piped = part.piped_into and inside.line is None and posixpath.basename(part.words[0]) in LINES
     findings.add(TROUBLES["piped"] if piped and inside.why else inside.why, part.text, part.words)
     if inside.line is None:
         _inside(part, inside.words, findings, depth)
     elif _goes_on(part, findings, depth):
         _line(inside.line, findings, depth + 1)
+
+
+def _is_shell_word(part: Part, depth: int) -> bool:
+    """Whether bash carries out the wrapper itself. After a pipe, and inside another wrapper, `time` is a program."""
+    if part.words[0] == "time":
+        return depth == 0 and not part.piped_into
+    return part.words[0] in BUILTINS
 
 
 def _inside(part: Part, words: Words, findings: _Findings, depth: int) -> None:

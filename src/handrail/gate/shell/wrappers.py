@@ -160,6 +160,9 @@ INNER: Shapes = {
 }
 """The arguments of some of those, so that a deny rule can match the command inside."""
 
+BUILTINS = frozenset((".", "builtin", "command", "eval", "exec", "source"))
+"""Wrappers that bash carries out itself, without a program."""
+
 SYSTEM = ("/bin", "/usr/bin")
 """Folders in which a wrapper's name can be trusted."""
 

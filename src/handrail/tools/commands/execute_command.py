@@ -9,18 +9,20 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import anyio
 import anyio.to_thread
 
 from handrail.gate.shell.shell_parser import Line
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool, UnknownEnd
-from handrail.store.values import Caller, CommandPreview, Json, Owner, Result
+from handrail.store.values import Caller, Claim, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.open_shell import OWN_ID
 from handrail.terminal.terminal import Exit, Report, Terminal, TerminalNote
+from handrail.terminal.terminals import CheckedProgram
 from handrail.terminal.wait.wait import LIKELY_SECONDS
-from handrail.tools.commands.command_claims import command_claims, programs, read_line
+from handrail.tools.commands.command_claims import command_claims, read_line
 from handrail.tools.commands.command_input import (
     COMPLETED,
     NO_OUTPUT,
@@ -30,10 +32,13 @@ from handrail.tools.commands.command_input import (
     matching_lines,
 )
 from handrail.tools.commands.command_output import Output, read_output
+from handrail.tools.commands.programs import ExactStart, Programs, find_exact_start, find_programs
 from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan, unknown_end
+from handrail.tools.commands.touched_paths import find_walker
 from handrail.tools.results import answer, facts_of, printable_line
 from handrail.tools.terminals.input_requests import question_of
 from handrail.tools.tool_context import PLAIN, ToolContext, hash_environment
+from handrail.tools.workspace import Place
 
 SWEEP_SECONDS = 0.05
 """Wait for leftover processes to be stopped; if that takes longer, the result does not wait for it."""
@@ -53,7 +58,16 @@ class CommandPlan(Plan):
     cwd_id: tuple[int, int] | None
     """Device and inode of the folder: the command starts there even if the path is replaced."""
     env: Mapping[str, str]
+    programs: Programs
+    exact: ExactStart | None
+    """Set if the line is one program, which is then executed without a shell in between."""
     input: ExecuteCommandInput
+
+    @property
+    def checked_programs(self) -> tuple[CheckedProgram, ...]:
+        """All programs of the line, the one that is executed exactly first."""
+        first = () if self.exact is None else (self.exact.program,)
+        return tuple(dict.fromkeys((*first, *self.programs.checked)))
 
 
 class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
@@ -95,25 +109,36 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         shell = _shell(self._settings.environment)
         env = {**self._settings.environment, **PLAIN, **input.env}
         line, search = await _read(input.command), env.get("PATH", os.defpath)
+        programs = find_programs(line, place.path, search)
         preview = CommandPreview(
             command=input.command, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
         )
         bound: Json = {
             **place.bound,
             "program": shell,
-            "programs": programs(line.parts, place.path, search),
+            "programs": programs.bound,
             "environment": hash_environment(env),
         }
         return CommandPlan(
-            claims=command_claims(line, place, self._context.workspace(caller), search, input.env),
+            claims=await self._claims(line, place, caller, search, input),
             preview=preview,
             bound=bound,
             argv=(shell, "-c", "--", input.command),  # the command may start with a dash
             cwd=place.path,
             cwd_id=place.identity,
             env=env,
+            programs=programs,
+            exact=find_exact_start(line, programs, env),
             input=input,
         )
+
+    async def _claims(
+        self, line: Line, place: Place, caller: Caller, path: str, input: ExecuteCommandInput
+    ) -> tuple[Claim, ...]:
+        """The claims; in a thread if that may take long, to keep the event loop free."""
+        claim = partial(command_claims, line, place, self._context.workspace(caller), path, input.env)
+        is_slow = len(input.command) > LONG_LINE or any(find_walker(part.words) for part in line.parts)
+        return await anyio.to_thread.run_sync(claim) if is_slow else claim()
 
     async def run(self, plan: CommandPlan | TypedPlan, call: CallReport) -> Result:
         if isinstance(plan, TypedPlan):
@@ -191,6 +216,8 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
                 id=call.terminal,
                 note=TerminalNote(of="command", name=call.title, owner=owner, call=call.id),
                 cwd_id=plan.cwd_id,
+                programs=plan.checked_programs,
+                exact=plan.exact.argv if plan.exact is not None else (),
             )
         except KeeperError as problem:
             raise Refusal(f"The command could not be started: {problem}") from None

@@ -19,7 +19,8 @@ from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.open_shell import COLS, ROWS, OpenRefused, default_shell, open_shell, resolve_program
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.wait.wait import watch_changes
-from handrail.tools.commands.command_claims import facts, opening_claims
+from handrail.tools.commands.command_claims import opening_claims
+from handrail.tools.commands.programs import facts
 from handrail.tools.results import Format, Input, answer, printable_line
 from handrail.tools.terminals.terminal_lookup import of_terminal
 from handrail.tools.tool_context import PLAIN, ToolContext, hash_environment
