@@ -55,10 +55,31 @@ _PASSED = ("HOME", "PATH", "SHELL", "USER", "LOGNAME", "LANG", "LC_*", "TERM", "
 def child_environment(environ: Mapping[str, str], passed: Sequence[str]) -> dict[str, str]:
     """The part of the daemon's environment that children inherit: a safe list, and names from the config."""
     names = (*_PASSED, *passed)
+    return with_git_settings(
+        {
+            name: value
+            for name, value in environ.items()
+            if name in names or any(wish.endswith("*") and name.startswith(wish[:-1]) for wish in names)
+        }
+    )
+
+
+_GIT_SETTING = "safe.bareRepository"
+"""Git ignores a bare repository that it merely comes across. An agent could have written one, with a config that
+starts programs; `--git-dir` and GIT_DIR still open any."""
+
+
+def with_git_settings(env: dict[str, str]) -> dict[str, str]:
+    """Add our git setting after those that the person passes in the environment; theirs wins."""
+    count = env.get("GIT_CONFIG_COUNT", "")
+    at = int(count) if count.isascii() and count.isdigit() else 0
+    if any(env.get(f"GIT_CONFIG_KEY_{n}", "").lower() == _GIT_SETTING.lower() for n in range(min(at, 1000))):
+        return env
     return {
-        name: value
-        for name, value in environ.items()
-        if name in names or any(wish.endswith("*") and name.startswith(wish[:-1]) for wish in names)
+        **env,
+        "GIT_CONFIG_COUNT": str(at + 1),
+        f"GIT_CONFIG_KEY_{at}": _GIT_SETTING,
+        f"GIT_CONFIG_VALUE_{at}": "explicit",
     }
 
 

@@ -1,5 +1,6 @@
 """execute_command with the real keeper: what runs, what is told, and what is left behind."""
 
+import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -122,13 +123,47 @@ async def test_children_get_no_more_than_the_environment_they_are_given(home: Pa
 
 def test_the_daemons_environment_is_passed_on_by_name_alone() -> None:
     environ = {"PATH": "/bin", "LC_ALL": "C", "API_KEY": "secret", "FOO_A": "1", "FOO_B": "2"}
-    assert child_environment(environ, ()) == {"PATH": "/bin", "LC_ALL": "C"}
+    assert child_environment(environ, ()) == {"PATH": "/bin", "LC_ALL": "C", **GIT}
     assert child_environment(environ, ("FOO_*",)) == {
         "PATH": "/bin",
         "LC_ALL": "C",
         "FOO_A": "1",
         "FOO_B": "2",
+        **GIT,
     }
+
+
+GIT = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+}
+
+
+def test_gits_settings_of_a_person_are_kept_and_win() -> None:
+    other = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Ann"}
+    composed = child_environment(other, ("GIT_CONFIG_*",))
+    assert composed == {
+        **other,
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_1": "safe.bareRepository",
+        "GIT_CONFIG_VALUE_1": "explicit",
+    }
+    own = {**GIT, "GIT_CONFIG_KEY_0": "safe.barerepository", "GIT_CONFIG_VALUE_0": "all"}
+    assert child_environment(own, ("GIT_CONFIG_*",)) == own
+
+
+def test_git_runs_nothing_of_a_repository_that_it_merely_comes_across(tmp_path: Path) -> None:
+    bare, ran = tmp_path / "bare", tmp_path / "ran"
+    (bare / "objects").mkdir(parents=True)
+    (bare / "refs").mkdir()
+    (bare / "HEAD").write_text("ref: refs/heads/x\n")
+    (bare / "config").write_text(f'[alias]\n\tshow-it = "!touch {ran}"\n')
+    plain = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    safe = child_environment(plain, ())
+    for env, happens in ((safe, False), (plain, True)):
+        subprocess.run(["git", "show-it"], cwd=bare, env=env, capture_output=True, timeout=30, check=False)
+        assert ran.exists() is happens
 
 
 async def test_a_command_out_of_time_is_stopped_and_its_output_kept(home: Path, caller: Caller) -> None:

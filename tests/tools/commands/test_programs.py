@@ -119,7 +119,7 @@ def test_a_tilde_in_the_path_is_a_home_folder(tmp_path: Path, monkeypatch: pytes
     assert facts("tool", "/", "~") == facts(str(tmp_path / "tool"), "/", "")
 
 
-# fmt: off
+
 @pytest.mark.parametrize(
     ("line", "argv"),
     [
@@ -128,7 +128,6 @@ def test_a_tilde_in_the_path_is_a_home_folder(tmp_path: Path, monkeypatch: pytes
         ("date; date", None), ("date *", None), ("date > x", None), ("date $X", None), ("A=1 date", None), ("date &", None),
         ("echo x", None), ("test -e x", None), ("nowhere", None), ("time date", None), ("date | cat", None), ("~/date", None),
         ("! date", None), ("", None), ("date # x", None),
-    ],
 )
 # fmt: on
 def test_only_one_plain_program_is_started_without_a_shell(line: str, argv: tuple[str, ...] | None) -> None:
