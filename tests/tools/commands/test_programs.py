@@ -119,7 +119,6 @@ def test_a_tilde_in_the_path_is_a_home_folder(tmp_path: Path, monkeypatch: pytes
     assert facts("tool", "/", "~") == facts(str(tmp_path / "tool"), "/", "")
 
 
-
 @pytest.mark.parametrize(
     ("line", "argv"),
     [
@@ -128,8 +127,8 @@ def test_a_tilde_in_the_path_is_a_home_folder(tmp_path: Path, monkeypatch: pytes
         ("date; date", None), ("date *", None), ("date > x", None), ("date $X", None), ("A=1 date", None), ("date &", None),
         ("echo x", None), ("test -e x", None), ("nowhere", None), ("time date", None), ("date | cat", None), ("~/date", None),
         ("! date", None), ("", None), ("date # x", None),
-)
-# fmt: on
+    ],
+)  # fmt: skip
 def test_only_one_plain_program_is_started_without_a_shell(line: str, argv: tuple[str, ...] | None) -> None:
     parsed = parse(line)
     exact = find_exact_start(parsed, find_programs(parsed, "/", BIN), ENV)
@@ -171,7 +170,9 @@ async def start(at: TerminalToolRunner, line: str, *, exactly: bool) -> tuple[li
     return sorted(text.replace("\0", "\n").splitlines()), terminal.exit
 
 
-async def test_a_program_started_exactly_behaves_as_under_bash(home: Path, root: Path, caller: Caller) -> None:
+async def test_a_program_started_exactly_behaves_as_under_bash(
+    home: Path, root: Path, caller: Caller
+) -> None:
     broken = root / "broken"
     broken.write_bytes(b"\x7fELFgarbage")
     broken.chmod(0o755)

@@ -153,7 +153,7 @@ _GIT_READERS = frozenset(
 
 
 def may_change_files(words: Sequence[str]) -> bool:
-    """Whether a command may change the files it names. Flags that write are found in gate/shell/wrappers.py."""
+    """Whether a command may change the files it names. Options that write are found in gate/shell/extra_effects.py."""
     if words[0] == "git":
         return len(words) > 1 and words[1] not in _GIT_READERS
     return words[0] not in _READERS
