@@ -94,6 +94,42 @@ async def test_an_agent_that_cannot_be_shared_gets_a_program_per_thread(home: Pa
         assert (is_alive(one.pid), is_alive(two.pid)) == (False, True)
 
 
+async def test_a_program_is_started_in_the_folder_of_its_threads_and_shared_by_them(home: Path) -> None:
+    """An agent that runs commands where it was started ran them in the home folder, not where the card said."""
+    async with agent_host(home) as stage:
+        one, two = stage.cwd / "one", stage.cwd / "two"
+        for folder in (one, two):
+            folder.mkdir()
+        with anyio.fail_after(BOUND):
+            first = await stage.agents.get("scripted", "h1", folder=str(one))
+            other = await stage.agents.get("scripted", "h2", folder=str(two))
+            again = await stage.agents.get("scripted", "h3", folder=str(one))
+        assert [Path(f"/proc/{agent.pid}/cwd").readlink() for agent in (first, other)] == [one, two]
+        assert again is first
+        assert stage.agents.running["scripted"] is first  # used last
+        await stage.agents.end("scripted", "for the test")
+        assert not is_alive(first.pid)
+        assert not is_alive(other.pid)
+
+
+async def test_a_file_of_the_folder_does_not_take_the_place_of_the_agent(home: Path) -> None:
+    async with agent_host(home) as stage:
+        for name in ("planted", "tools/planted"):
+            planted = stage.cwd / name
+            planted.parent.mkdir(exist_ok=True)
+            planted.write_text(f"#!/bin/sh\ntouch {home}/ran\n")
+            planted.chmod(0o755)
+        for number, (program, path) in enumerate(
+            (("planted", f".:{ENV['PATH']}:"), ("tools/planted", ENV["PATH"]))
+        ):
+            stage.specs[f"p{number}"] = AgentSection(
+                name=f"p{number}", command=(program,), env={"PATH": path}
+            )
+            with pytest.raises(AgentError), anyio.fail_after(BOUND):
+                await stage.agents.get(f"p{number}", folder=str(stage.cwd))
+        assert not (home / "ran").exists()
+
+
 async def test_what_a_thread_is_given_has_a_program_of_its_own_and_something_else_starts_it_anew(
     home: Path,
 ) -> None:

@@ -1,13 +1,18 @@
 """The pool of running agent programs: started on demand, shared by threads, ended when idle.
 
-One program per agent, or one per thread for an agent that cannot serve several. The pool journals each start
-and end. It does not know the protocol (`acp/agent.py`) or where the specs come from (`registry.py`).
+One program per agent and folder, or one per thread for an agent that cannot serve several. It is started in that
+folder, because some agents run commands where they were started, not where their session is. The pool journals
+each start and end. It does not know the protocol (`acp/agent.py`) or where the specs come from (`registry.py`).
 """
 
 import logging
+import math
+import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 
 import anyio
@@ -35,7 +40,8 @@ again."""
 START_SECONDS = 30.0
 """Seconds for a program to answer `initialize`; bounds the wait for a program that hangs."""
 
-Key = tuple[str, str | None]
+Key = tuple[str, str | None, str | None]
+"""Agent, thread and folder. No thread: shared by the threads of the folder. No folder: the home folder."""
 
 
 @dataclass
@@ -97,20 +103,25 @@ class Agents:
     @property
     def running(self) -> dict[str, Agent]:
         """One running agent per name."""
-        return {name: entry.agent for (name, _), entry in self._entries.items() if entry.agent is not None}
+        entries = sorted(self._entries.items(), key=_last_used)
+        return {name: entry.agent for (name, _, _), entry in entries if entry.agent is not None}
 
     async def get(
-        self, name: str, thread: str | None = None, env: Mapping[str, str] = MappingProxyType({})
+        self,
+        name: str,
+        thread: str | None = None,
+        env: Mapping[str, str] = MappingProxyType({}),
+        folder: str | None = None,
     ) -> Agent:
-        """Return the running agent; start it if needed, and restart it if `env` has changed. Raises
-        AgentError.
+        """Return the agent that runs in this folder; start it if needed, and restart it if `env` has changed.
+        Raises AgentError.
 
         With `env`, or if the spec asks for one program per thread, the program serves this thread only.
         """
         spec = self._specs(name)
         if spec is None:
             raise AgentError(f"There is no agent called {name}.")
-        key = (name, thread if spec.one_per_thread or env else None)
+        key = (name, thread if spec.one_per_thread or env else None, folder)
         agent = await (await self._find_entry(key, env) or self._start(key, spec, env)).wait()
         agent.idle_since = anyio.current_time()
         return agent
@@ -130,7 +141,7 @@ class Agents:
 
     async def end(self, name: str, why: str, thread: str | None = None) -> None:
         """End the programs of an agent: those of one thread, or all."""
-        for (agent_name, of), entry in list(self._entries.items()):
+        for (agent_name, of, _), entry in list(self._entries.items()):
             if agent_name == name and thread in (None, of) and entry.agent is not None:
                 await entry.agent.end(why)
 
@@ -155,7 +166,8 @@ class Agents:
                 spec, merge_environment({**self._environment(spec.env_pass), **spec.env}, entry.env)
             )
             home = env.get("HOME") or "/"
-            process = await Process.start(self._terminals, spec.name, spec.command, home, env)
+            command = _absolute_command(spec, home, env)
+            process = await Process.start(self._terminals, spec.name, command, key[2] or home, env)
             try:
                 await self._run_agent(entry, spec, process, keys)
             finally:
@@ -223,3 +235,21 @@ class Agents:
                     await terminal.stop(0.0)
                 except KeeperError as problem:
                     log.warning("a program of an agent, left behind, could not be ended: %s", problem)
+
+
+def _last_used(item: tuple[Key, _Entry]) -> float:
+    return -math.inf if item[1].agent is None else item[1].agent.idle_since
+
+
+def _absolute_command(spec: AgentSection, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The command with its program searched from the home folder: a file of the project must not take its place."""
+    program, *arguments = spec.command
+    if "/" in program:
+        return str(Path(home, program)), *arguments
+    folders = [folder for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    found = shutil.which(program, path=os.pathsep.join(folders) or os.defpath)
+    if found is None:
+        raise AgentError(
+            f"{spec.name} could not be started. There is no program {program} on the PATH it was given."
+        )
+    return found, *arguments

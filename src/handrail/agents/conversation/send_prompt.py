@@ -218,7 +218,9 @@ class PromptSender:
         """
         async with participant.opening:
             await self._participants.introduce(participant)
-            agent = await self._agents.get(participant.agent, participant.thread, participant.env)
+            agent = await self._agents.get(
+                participant.agent, participant.thread, participant.env, participant.workspace
+            )
             if participant.session is not None and participant.session.agent is agent:
                 return "known"
             stored = (await self._threads.sessions(participant.thread)).get(participant.agent)

@@ -18,7 +18,9 @@ def routes(context: ServerContext) -> APIRouter:
     @router.post("/agents/{name}/login", status_code=204)
     async def login(name: str, body: LoginBody) -> Response:
         threads.require_agent(context, name, status=404)
-        await (await context.agents.get(name)).login(body.method)
+        # A program keeps its login in memory: log in where it was asked for, in the one used last.
+        agent = context.agents.running.get(name) or await context.agents.get(name)
+        await agent.login(body.method)
         return Response(status_code=204)
 
     return router
