@@ -104,12 +104,16 @@ async def test_a_program_is_started_in_the_folder_of_its_threads_and_shared_by_t
             first = await stage.agents.get("scripted", "h1", folder=str(one))
             other = await stage.agents.get("scripted", "h2", folder=str(two))
             again = await stage.agents.get("scripted", "h3", folder=str(one))
-        assert [Path(f"/proc/{agent.pid}/cwd").readlink() for agent in (first, other)] == [one, two]
+        assert [folder_of(agent) for agent in (first, other)] == [one, two]
         assert again is first
         assert stage.agents.running["scripted"] is first  # used last
         await stage.agents.end("scripted", "for the test")
         assert not is_alive(first.pid)
         assert not is_alive(other.pid)
+
+
+def folder_of(agent: Agent) -> Path:
+    return Path(f"/proc/{agent.pid}/cwd").readlink()
 
 
 async def test_a_file_of_the_folder_does_not_take_the_place_of_the_agent(home: Path) -> None:

@@ -229,6 +229,39 @@ def program_in(folder: Path) -> Path:
     return tool
 
 
+WRAPPED = {
+    "timeout": "timeout 5 date",
+    "nice": "nice date",
+    "env": "env date",
+    "sudo": "sudo -n date",
+    "sh": "sh -c date",
+    "xargs": "echo | xargs date",
+    "setsid": "setsid -w date",
+    "stdbuf": "stdbuf -o0 date",
+    "time": "echo | time date",
+}
+
+
+async def test_a_wrapper_that_appears_on_the_path_after_the_question_does_not_run(
+    race: Race, root: Path
+) -> None:
+    for name, line in WRAPPED.items():
+        shim = root / "bin" / name
+        shim.parent.mkdir(exist_ok=True)
+
+        def plant(shim: Path = shim) -> None:
+            shim.write_text(f"#!/bin/sh\ntouch {root}/evil\n")
+            shim.chmod(0o755)
+
+        asked = {"command": line, "env": {"PATH": f"{shim.parent}:/usr/local/bin:/usr/bin:/bin"}}
+        for point in (None, Point(ExecuteCommand.plan, "enters")):
+            outcome = await race.run("execute_command", asked, point, shim, plant)
+            assert not (root / "evil").exists(), f"{line}: {outcome}"
+            assert outcome.ending == "failed", f"{line}: {outcome}"
+            assert "programs" in outcome.message, f"{line}: {outcome}"
+            shim.unlink()
+
+
 LATE_RACES = tuple(point for point in FOLDER_RACES if point is not UNDER_WAY)
 
 
