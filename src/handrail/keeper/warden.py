@@ -326,6 +326,7 @@ def _execute(order: Start) -> None:
 
 _LOOKS = 20
 _LOOK_SECONDS = 0.00005
+_SYSTEM_FOLDERS = ("/usr/", "/bin/", "/sbin/")
 """A path that is switched back and forth is caught by looking more than once."""
 
 
@@ -341,8 +342,8 @@ def _check_programs(programs: tuple[CheckedProgram, ...]) -> None:
 
 
 def _is_replaceable(path: str) -> bool:
-    """Whether this user can put another file under this name."""
-    return os.access(os.path.dirname(path) or ".", os.W_OK)
+    """Whether this user can put another file under this name, outside the system's own folders."""
+    return not path.startswith(_SYSTEM_FOLDERS) and os.access(os.path.dirname(path) or ".", os.W_OK)
 
 
 def _identity(file: str | int) -> tuple[int, ...]:
