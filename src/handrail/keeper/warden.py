@@ -326,8 +326,8 @@ def _execute(order: Start) -> None:
 
 _LOOKS = 20
 _LOOK_SECONDS = 0.00005
-_SYSTEM_FOLDERS = ("/usr/", "/bin/", "/sbin/")
 """A path that is switched back and forth is caught by looking more than once."""
+_SYSTEM_FOLDERS = ("/usr/", "/bin/", "/sbin/")
 
 
 def _check_programs(programs: tuple[CheckedProgram, ...]) -> None:
