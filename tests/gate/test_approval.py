@@ -188,7 +188,7 @@ async def test_an_allowed_call_is_not_run_under_rules_that_became_stricter_since
         call = await client.call()
         approval = await here.question(call)
         await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
-        here.rules.add(rule(effect, tool="write", note="Not on Sundays"), BOB)
+        await here.rules.add(rule(effect, tool="write", note="Not on Sundays"), BOB)
         reply = await client.reply()
         assert reply.outcome is not None
         assert (reply.outcome.ending, tool.runs) == (ending, [])
@@ -328,7 +328,7 @@ async def test_a_rule_that_refuses_in_the_tick_in_which_the_start_became_durable
         async def refuse_when_durable(seq: int) -> None:
             await here.journal.committed(seq)
             assert tool.runs == []
-            here.rules.add(rule("deny", tool="write"), BOB)
+            await here.rules.add(rule("deny", tool="write"), BOB)
 
         async with anyio.create_task_group() as group:
             group.start_soon(refuse_when_durable, here.journal.head + 2)
@@ -449,7 +449,7 @@ def test_how_long_ago_is_said_in_one_word(ms: int, shown: str) -> None:
 async def test_a_call_that_rules_allow_says_which_and_what_it_puts_in_place_of_what(tmp_path: Path) -> None:
     tool = Sheet()
     async with gate_world(tmp_path, tool) as here:
-        here.rules.add(rule(tool="sheet"), ANN)
+        await here.rules.add(rule(tool="sheet"), ANN)
         reply = await here.submit("sheet", {"word": "new"})
         started = await here.fact(CallStarted, reply.call)
         assert (started.allowed_by, started.rules) == ("rule r1", ("r1",))
@@ -459,7 +459,7 @@ async def test_a_call_that_rules_allow_says_which_and_what_it_puts_in_place_of_w
 async def test_a_call_that_a_rule_refuses_is_told_which_and_its_note(tmp_path: Path) -> None:
     tool = Write()
     async with gate_world(tmp_path, tool) as here:
-        here.rules.add(rule("deny", tool="write", note="Ask Ann first"), ANN)
+        await here.rules.add(rule("deny", tool="write", note="Ask Ann first"), ANN)
         reply = await here.submit("write")
         assert reply.outcome is not None
         assert (reply.outcome.ending, str(reply.outcome.by)) == ("denied", "rule r1")

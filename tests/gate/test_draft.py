@@ -33,11 +33,11 @@ async def test_the_digest_follows_input_content_plan_and_strict_rules(tmp_path: 
         ]
         tool.holds = "other"
         digests.append((await drafts.draft("sheet", {"word": "new"}, ONE)).digest)
-        here.rules.add(rule(tool="sheet"), ANN)
+        await here.rules.add(rule(tool="sheet"), ANN)
         assert drafts.decide_again(first, ONE).digest == first.digest, (
             "what only allows more changes no answer"
         )
-        here.rules.add(rule("ask", "r2", tool="sheet"), ANN)
+        await here.rules.add(rule("ask", "r2", tool="sheet"), ANN)
         digests.append(drafts.decide_again(first, ONE).digest)
         assert len(set(digests)) == len(digests)
 

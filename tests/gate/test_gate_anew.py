@@ -38,7 +38,7 @@ async def test_a_new_rule_answers_the_open_questions_it_covers_and_leaves_the_ot
     async with gate_world(tmp_path, tool) as here:
         covered = [await asked(here, "write", word) for word in ("a1", "a2", "a3")]
         other, approval = await asked(here, "write", "b")
-        here.rules.add(rule(path="a*"), ANN)
+        await here.rules.add(rule(path="a*"), ANN)
         for call, _ in covered:
             await call.settled()
             answered = await here.fact(ApprovalAnswered, call)
@@ -67,7 +67,7 @@ async def test_a_new_rule_that_refuses_denies_open_questions_and_says_why(tmp_pa
     tool = Write()
     async with gate_world(tmp_path, tool) as here:
         call, approval = await asked(here, "write")
-        here.rules.add(rule("deny", tool="write", note="Not here"), ANN)
+        await here.rules.add(rule("deny", tool="write", note="Not here"), ANN)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, settled.by) == ("denied", "rule r1")
@@ -85,8 +85,8 @@ async def test_a_rule_about_a_part_leaves_the_question_open_and_answerable_and_s
     async with gate_world(tmp_path, tool) as here:
         call, approval = await asked(here, "both")
         assert [verdict.effect for verdict in approval.asked.verdicts] == ["ask", "ask"]
-        here.rules.add(rule(path="x"), ANN)
-        here.rules.add(rule("ask", "r2", path="y", note="Careful"), ANN)
+        await here.rules.add(rule(path="x"), ANN)
+        await here.rules.add(rule("ask", "r2", path="y", note="Careful"), ANN)
         assert [verdict.rule for verdict in approval.asked.verdicts] == ["r1", "r2"]
         assert "Careful" in approval.asked.why
         await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)
@@ -99,8 +99,8 @@ async def test_a_rule_that_is_removed_between_its_answer_and_the_effect_runs_not
     tool = Write()
     async with gate_world(tmp_path, tool) as here:
         call, _ = await asked(here, "write")
-        here.rules.add(rule(tool="write"), ANN)
-        here.rules.remove("r1", ANN)
+        await here.rules.add(rule(tool="write"), ANN)
+        await here.rules.remove("r1", ANN)
         await call.settled()
         settled = await here.fact(CallSettled, call)
         assert (settled.ending, tool.runs) == ("failed", [])
@@ -112,7 +112,7 @@ async def test_what_changed_since_it_was_asked_is_not_run_by_a_rule_unseen(tmp_p
     async with gate_world(tmp_path, tool) as here:
         call, _ = await asked(here, "write")
         tool.bound = {"version": 2}
-        here.rules.add(rule(tool="write"), ANN)
+        await here.rules.add(rule(tool="write"), ANN)
         await call.settled()
         assert (call.status, tool.runs) == ("failed", [])
 
@@ -124,7 +124,7 @@ async def test_trusting_a_folder_answers_what_only_waited_for_that(tmp_path: Pat
     async with gate_world(tmp_path, tool, default="allow") as here:
         call, approval = await asked(here, "write", who=caller(workspace=str(elsewhere)))
         assert "not trusted" in approval.asked.why
-        here.rules.trust(str(elsewhere), None, ANN)
+        await here.rules.trust(str(elsewhere), None, ANN)
         await call.settled()
         assert (await here.fact(ApprovalAnswered, call)).by == "rule default policy"
         assert tool.runs == ["a"]
@@ -134,7 +134,7 @@ async def test_a_persons_answer_in_the_same_tick_stands(tmp_path: Path) -> None:
     async with gate_world(tmp_path, Write()) as here:
         call, approval = await asked(here, "write")
         await person_actions.answer(here.gate, approval, make_answer("deny"), approval.digest)
-        here.rules.add(rule(tool="write"), BOB)
+        await here.rules.add(rule(tool="write"), BOB)
         await call.settled()
         assert (await here.fact(ApprovalAnswered, call)).by == "ann"
 
@@ -144,7 +144,7 @@ async def test_a_daemon_that_leaves_lets_no_rule_start_anything(tmp_path: Path) 
     async with gate_world(tmp_path, tool) as here:
         _, approval = await asked(here, "write")
         here.gate.leave()
-        here.rules.add(rule(tool="write"), ANN)
+        await here.rules.add(rule(tool="write"), ANN)
         assert approval.open
         assert tool.runs == []
 
@@ -152,6 +152,6 @@ async def test_a_daemon_that_leaves_lets_no_rule_start_anything(tmp_path: Path) 
 async def test_a_call_that_is_not_asked_about_is_left_alone(tmp_path: Path) -> None:
     async with gate_world(tmp_path, Echo()) as here:
         reply = await here.submit("echo")
-        here.rules.add(rule("deny", tool="echo"), ANN)
+        await here.rules.add(rule("deny", tool="echo"), ANN)
         assert reply.outcome is not None
         assert reply.call.outcome == reply.outcome

@@ -63,7 +63,7 @@ def asker(here: GateWorld, tool: str = "wish", word: str = "a", who: Caller | No
 
 async def test_a_rule_may_answer_and_then_nobody_is_asked(tmp_path: Path) -> None:
     async with gate_world(tmp_path, Wish()) as here:
-        here.rules.add(rule(tool="wish"), ANN)
+        await here.rules.add(rule(tool="wish"), ANN)
         reply = await asker(here).reply()
         assert reply.outcome is not None
         assert reply.outcome.ending == "done"
@@ -156,12 +156,12 @@ async def test_what_only_a_person_can_answer_is_asked_whatever_the_rules_say(
     tmp_path: Path, default: Effect
 ) -> None:
     async with gate_world(tmp_path, Form(), default=default) as here:
-        here.rules.add(rule(tool="form"), ANN)
+        await here.rules.add(rule(tool="form"), ANN)
         call = await asker(here, "form").call()
         approval = await here.question(call)
         asked = await here.fact(ApprovalOpened, call)
         assert (asked.why, asked.risk) == ("It asks you.", "low")
-        here.rules.add(rule("deny", id="r2", tool="form"), ANN)
+        await here.rules.add(rule("deny", id="r2", tool="form"), ANN)
         assert approval.open
 
 

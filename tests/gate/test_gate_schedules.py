@@ -185,7 +185,7 @@ class ScheduleRunner:
             case "again":
                 await self._again(role, call)
             case "make rule" | "remove rule":
-                self._change_rules(verb, role)
+                await self._change_rules(verb, role)
             case "edit" if call is not None:
                 self.here.group.start_soon(self._edit, call)
             case _ if call is not None:
@@ -220,15 +220,15 @@ class ScheduleRunner:
         assert not (won and ended_before), "who comes late is told so"
         self.won[call.id] += won and call.outcome is not None
 
-    def _change_rules(self, verb: Literal["make rule", "remove rule"], role: Role) -> None:
+    async def _change_rules(self, verb: Literal["make rule", "remove rule"], role: Role) -> None:
         """Of which effect a rule is, hangs on the part alone, so that a story can be told again."""
         if verb == "remove rule":
             if self.rules:
-                self.here.rules.remove(self.rules.pop(), ANN)
+                await self.here.rules.remove(self.rules.pop(), ANN)
             return
         effect: Effect = "deny" if role.part.breaks else "ask" if role.part.stubborn else "allow"
         made = self._rule(role.part.tool, effect)
-        self.here.rules.add(made, ANN)
+        await self.here.rules.add(made, ANN)
         self.rules.append(made.id)
 
     def _rule(self, tool: str, effect: Effect) -> Rule:

@@ -461,7 +461,7 @@ async def test_nothing_is_proposed_edited_or_accepted_of_a_call_that_does_not_wa
 async def test_several_questions_of_low_risk_are_allowed_in_one_step_each_by_itself(tmp_path: Path) -> None:
     look, write = Echo("read"), Write()
     async with gate_world(tmp_path, look, write) as here:
-        here.rules.add(rule("ask", tool="echo"), ANN)
+        await here.rules.add(rule("ask", tool="echo"), ANN)
         calls = [await here.client("echo", {"word": str(turn)}).call() for turn in range(5)]
         calls.append(await here.client("write").call())
         asked = [await here.question(call) for call in calls]

@@ -111,8 +111,8 @@ async def test_an_edit_that_the_tool_cannot_take_is_refused_and_the_question_sta
 async def test_an_edit_falls_under_the_rules_and_what_they_refuse_nobody_can_allow(tmp_path: Path) -> None:
     tool = Write()
     async with gate_world(tmp_path, tool) as here:
-        here.rules.add(rule("deny", path="secret", note="It is a secret"), ANN)
-        here.rules.add(rule("allow", "r2", path="free"), ANN)
+        await here.rules.add(rule("deny", path="secret", note="It is a secret"), ANN)
+        await here.rules.add(rule("allow", "r2", path="free"), ANN)
         approval = await asked(here, "write")
         call = here.gate.open[approval.call]
         edit = await person_actions.edit(here.gate, call, {"word": "secret"})

@@ -26,7 +26,7 @@ async def test_of_anything_else_it_is_named(tmp_path: Path) -> None:
     tool = Write()
     async with gate_world(tmp_path, tool) as here:
         asked = await here.gate.drafts.draft("write", {"word": "a"}, ONE)
-        here.rules.add(rule("ask", tool="write"), ANN)
+        await here.rules.add(rule("ask", tool="write"), ANN)
         by_rule = await here.gate.drafts.draft("write", {"word": "a"}, ONE)
         tool.action = "run"
         by_claim = await here.gate.drafts.draft("write", {"word": "a"}, ONE)

@@ -472,7 +472,7 @@ async def test_a_rule_made_after_a_restart_answers_what_waits_since_before(tmp_p
         await take_over(here)
         call = here.gate.open[left.id]
         await drafted(call)
-        here.rules.add(rule(tool="write"), ANN)
+        await here.rules.add(rule(tool="write"), ANN)
         await call.settled()
         assert (call.status, tool.runs) == ("done", ["kept"])
 

@@ -339,13 +339,13 @@ async def test_a_rule_that_is_removed_while_the_start_is_written_down_runs_nothi
     """Whoever takes an allowance back has taken it back, as long as nothing was done."""
     tool = Write()
     async with gate_world(tmp_path, tool) as here:
-        here.rules.add(standing("allow", "r1", tool="write"), ANN)
+        await here.rules.add(standing("allow", "r1", tool="write"), ANN)
         await here.journal.committed(here.journal.head)
 
         async def remove_when_durable(seq: int) -> None:
             await here.journal.committed(seq)
             assert tool.runs == []
-            here.rules.remove("r1", BOB)
+            await here.rules.remove("r1", BOB)
 
         here.group.start_soon(remove_when_durable, here.journal.head + 2)
         await anyio.wait_all_tasks_blocked()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from handrail.errors import Conflict, Unwritable
+from handrail.errors import Conflict
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.draft import Draft, canonical_json
@@ -270,27 +270,24 @@ def settle(gate: Gate, call: Call, answer: Answer, digest: str, edit: Draft | No
 
 
 async def add_rules(gate: Gate, call: Call, approval: Approval, edit: Draft | None = None) -> None:
-    """Add the rules of an answer and wait until they are durable. Raises BadRule.
+    """Add the rules of an answer and wait until they are durable. Raises BadRule or Unwritable.
 
-    The rules apply immediately. If a rule cannot be recorded it is dropped again, and Unwritable is raised.
+    The new rules must not invalidate the answer that adds them, so the allowed digest follows them.
     """
-    answer, added = approval.answered, dict[str, int]()
+    answer = approval.answered
     if answer is None or not answer.rules:
         return
+
+    def bind_again() -> None:
+        if answer.kind == "allow":
+            approval.allowed = _bound(gate, call, approval, edit)
+
+    gate.rules.on_apply.append(bind_again)
     try:
         for rule in answer.rules:
-            added[rule.id] = gate.rules.add(rule, answer.by, approval.id)
+            await gate.rules.add(rule, answer.by, approval.id)
     finally:
-        if answer.kind == "allow":
-            approval.allowed = _bound(
-                gate, call, approval, edit
-            )  # the new rules must not invalidate the answer that adds them
-    for rule, seq in added.items():
-        try:
-            await gate.journal.committed(seq)
-        except Unwritable:
-            gate.rules.drop(rule)
-            raise
+        gate.rules.on_apply.remove(bind_again)
 
 
 def _check_allowed(gate: Gate, call: Call, answer: Answer, draft: Draft | None) -> None:

@@ -23,6 +23,7 @@ from handrail.errors import Unwritable
 from handrail.store.database import Files, open_files
 from handrail.store.debounce import Debounce
 from handrail.store.events import Entry, Event, decode, encode
+from handrail.store.hash_chain import Link
 from handrail.store.query import Reader
 from handrail.store.threads.thread_records import ThreadDeleted, ThreadOpened, ThreadRenamed
 from handrail.store.writer import Fate, Row, WriteQueue
@@ -66,6 +67,7 @@ class Journal:
         """Number of commits so far; each holds one or more events."""
         self.queue = WriteQueue(files, self._landed, self._fell)
         """The queue to the writer; takes streamed changes as well as events."""
+        self._watchers: dict[str, list[Callable[[Entry], None]]] = {}
         self._lost: list[tuple[range, str]] = []
         self._sync_failure = (self.synced, "")
         """The newest number that could not be synced, and why."""
@@ -77,6 +79,18 @@ class Journal:
         self._bell = Bell()
         self._ring = Ring(self.durable)
         self._reader = reader
+
+    @property
+    def link(self) -> Link:
+        """The last link of the chain that is on disk, as written by this process."""
+        return self.queue.last
+
+    def watch(self, kind: str, notify: Callable[[Entry], None]) -> None:
+        """Call `notify` with each event of this kind right after its commit, before a waiter for it resumes.
+
+        It runs outside of any task, so it must not use anyio.
+        """
+        self._watchers.setdefault(kind, []).append(notify)
 
     def append(self, event: Event, *, completes: int | None = None) -> int:
         """Assign the event its number and time, and queue it. Written when awaited (`committed`), or soon after.
@@ -188,6 +202,13 @@ class Journal:
         if rows:
             self._bell.set()
             self._bell = Bell()
+        if self._watchers:
+            self._notify(rows)
+
+    def _notify(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            for notify in self._watchers.get(row.event.kind, ()):
+                notify(Entry(seq=row.seq, at=row.at, event=row.event))
 
     def _wake_committed(self) -> None:
         for seq in [seq for seq in self._waiting if seq <= self.durable]:

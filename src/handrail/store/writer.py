@@ -90,6 +90,11 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._thread.start()
 
+    @property
+    def last(self) -> Link:
+        """The last committed link. Safe to read from another thread."""
+        return self._last
+
     def put(self, row: Row | Change) -> None:
         """Queue a row without waking the thread: waking costs the caller more than queueing."""
         self._rows.append(row)
@@ -263,6 +268,11 @@ class WriteQueue:
             lambda rows, refused, synced: soon(self._landed, rows, refused, synced),
             lambda reason: soon(self._fell, reason),
         )
+
+    @property
+    def last(self) -> Link:
+        """The last committed link of the chain."""
+        return self._writer.last
 
     def check_space(self, size: int) -> None:
         """Raise `Unwritable` if `size` more bytes would exceed `PENDING_BYTES`."""

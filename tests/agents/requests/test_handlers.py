@@ -112,7 +112,7 @@ async def test_nobody_is_asked_about_what_an_agent_writes_itself_whatever_it_is_
 
 
 async def test_a_rule_may_allow_a_write(here: RequestingAgent) -> None:
-    here.gate.rules.add(here.gate.rules.build_rule(path="*.md", workspace=str(here.root)), ANN)
+    await here.gate.rules.add(here.gate.rules.build_rule(path="*.md", workspace=str(here.root)), ANN)
     assert await here.ask("fs/write_text_file", path=str(here.root / "a.md"), content="x") == {}
     assert (here.root / "a.md").read_text() == "x"
 

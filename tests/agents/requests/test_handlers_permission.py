@@ -173,8 +173,8 @@ async def test_the_person_sees_what_the_agent_says_it_will_do(here: RequestingAg
 
 async def test_a_rule_about_our_commands_answers_for_the_agents_own(here: RequestingAgent) -> None:
     rules, folder = here.gate.rules, str(here.root)
-    rules.add(rules.build_rule(tool="execute_command", command="make test", workspace=folder), ANN)
-    rules.add(rules.build_rule(effect="deny", command="git push", workspace=folder), ANN)
+    await rules.add(rules.build_rule(tool="execute_command", command="make test", workspace=folder), ANN)
+    await rules.add(rules.build_rule(effect="deny", command="git push", workspace=folder), ANN)
     assert await here.ask("session/request_permission", **RUN) == selected("y")
     push = {"toolCallId": "2", "kind": "execute", "rawInput": {"command": ["git", "push", "-f"]}}
     told = await here.ask("session/request_permission", toolCall=push, options=OPTIONS)
@@ -187,7 +187,7 @@ async def test_always_becomes_a_rule_of_ours_and_the_agent_is_told_once(here: Re
     told = await here.both("session/request_permission", {"rules": (rule,)}, **RUN)
     assert told == selected("y")
     assert await here.ask("session/request_permission", **RUN) == selected("y")
-    here.gate.rules.remove(rule.id, ANN)
+    await here.gate.rules.remove(rule.id, ANN)
     denied = await here.both("session/request_permission", {"kind": "deny"}, **RUN)
     assert denied["outcome"]["optionId"] == "n", "what was taken back is asked again"
 

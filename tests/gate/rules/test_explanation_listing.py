@@ -11,7 +11,7 @@ from handrail.store.values import Rule
 async def test_rules_are_listed_as_they_are_evaluated_with_those_built_in(tmp_path: Path) -> None:
     own = (Rule(id="r1", effect="deny", command="rm"), Rule(id="r2", effect="allow", tool="t"))
     async with desk(tmp_path, UserRules(rules=own)) as at:
-        made = at.add(effect="ask", command="npm")
+        made = await at.add(effect="ask", command="npm")
         found = at.rules.listing(str(at.root))
         assert [each.rule.id for each in found] == [
             "r1",
@@ -46,14 +46,14 @@ async def test_what_a_projects_file_allows_is_not_in_force_until_it_is_trusted(t
             return [(each.rule.effect, each.in_force) for each in listed if ".handrail" in each.rule.source]
 
         assert files() == [("deny", True), ("allow", False)]
-        at.trust()
+        await at.trust()
         assert files() == [("deny", True), ("allow", True)]
 
 
 async def test_without_a_folder_each_rule_is_looked_at_where_it_is_meant_to_hold(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        here, everywhere = at.add(command="make"), at.add(command="npm", scope="user")
-        elsewhere = at.add(command="cargo", workspace=str(tmp_path))
+        here, everywhere = await at.add(command="make"), await at.add(command="npm", scope="user")
+        elsewhere = await at.add(command="cargo", workspace=str(tmp_path))
         listed = {each.rule.id: each.in_force for each in at.rules.listing()}
         assert [listed[each.id] for each in (here, everywhere, elsewhere)] == [True, True, True]
         there = {each.rule.id: each.says for each in at.rules.listing(str(at.root))}
@@ -62,7 +62,7 @@ async def test_without_a_folder_each_rule_is_looked_at_where_it_is_meant_to_hold
 
 async def test_without_a_folder_none_is_called_trusted(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        at.trust()
+        await at.trust()
         (everywhere,) = [each for each in at.rules.listing() if each.rule.id == "untrusted folder"]
         assert (everywhere.in_force, everywhere.says) == (True, "")
         (here,) = [each for each in at.rules.listing(str(at.root)) if each.rule.id == "untrusted folder"]

@@ -5,11 +5,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 from tests.support.actors import ANN, BOB
+from tests.support.gate_world import full_disk
 from tests.support.policy_values import RUN, brief, claim, runs
 
-from handrail.errors import Conflict
+from handrail.errors import Conflict, Unwritable
 from handrail.gate.rules.rule_builder import BadRule
 from handrail.gate.rules.rules import Rules, UnknownRule, UserRules
 from handrail.gate.rules.trust import TrustedFolder
@@ -55,13 +58,13 @@ class Desk:
         (self.root / ".handrail" / "config.toml").write_text(text)
         return self.rules.folder(str(self.root)).config
 
-    def trust(self) -> None:
-        self.rules.trust(str(self.root), self.rules.folder(str(self.root)).config, ANN)
+    async def trust(self) -> None:
+        await self.rules.trust(str(self.root), self.rules.folder(str(self.root)).config, ANN)
 
-    def add(self, **fields: Any) -> Rule:
+    async def add(self, **fields: Any) -> Rule:
         wanted: dict[str, Any] = {"workspace": str(self.root), **fields}
         rule = self.rules.build_rule(**wanted)
-        self.rules.add(rule, ANN)
+        await self.rules.add(rule, ANN)
         return rule
 
 
@@ -83,9 +86,9 @@ async def facts(journal: Journal) -> list[Any]:
 async def test_a_rule_holds_from_its_making_until_its_removal_and_both_are_facts(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         assert at.effect("make") == "ask"
-        rule = at.add(command="make")
+        rule = await at.add(command="make")
         assert at.decides("make") == ("allow", rule.id)
-        at.rules.remove(rule.id, BOB)
+        await at.rules.remove(rule.id, BOB)
         assert at.effect("make") == "ask"
         assert await facts(at.journal) == [
             RuleAdded(rule=rule, by="ann"),
@@ -97,17 +100,17 @@ async def test_whoever_watches_is_told_of_every_change(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         told: list[str] = []
         at.rules.on_change.append(lambda: told.append(at.effect("make")))
-        rule = at.add(command="make")
-        at.rules.remove(rule.id, ANN)
-        at.trust()
-        at.rules.distrust(str(at.root), ANN)
+        rule = await at.add(command="make")
+        await at.rules.remove(rule.id, ANN)
+        await at.trust()
+        await at.rules.distrust(str(at.root), ANN)
         assert told == ["allow", "ask", "ask", "ask"]
 
 
 async def test_a_rule_of_a_session_is_forgotten_with_the_daemon_and_others_are_kept(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        mine = at.add(command="make", scope="session", session=at.caller.key)
-        kept = at.add(command="npm test")
+        mine = await at.add(command="make", scope="session", session=at.caller.key)
+        kept = await at.add(command="npm test")
         assert at.decides("make") == ("allow", mine.id)
         other = Caller(door="stdio", client="two", key="two@desk", workspace=str(at.root))
         assert at.effect("make", other) == "ask"
@@ -121,13 +124,13 @@ async def test_a_rule_about_a_server_from_an_old_journal_is_listed_and_can_be_re
     async with desk(tmp_path, kept=[old]) as at:
         assert [each.rule for each in at.rules.known()] == [old]
         assert at.effect("make") == "ask"
-        at.rules.remove("r1", ANN)
+        await at.rules.remove("r1", ANN)
         assert at.rules.known() == []
 
 
 async def test_a_rule_of_a_project_holds_in_that_folder_alone(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        at.add(command="make")
+        await at.add(command="make")
         elsewhere = tmp_path / "else"
         elsewhere.mkdir()
         other = Caller(door="stdio", client="one", key="k", workspace=str(elsewhere))
@@ -145,27 +148,27 @@ async def test_a_folder_is_the_same_by_whatever_link_it_is_reached(tmp_path: Pat
     async with desk(tmp_path) as at:
         (tmp_path / "link").symlink_to(at.root)
         linked = Caller(door="stdio", client="one", key="k", workspace=str(tmp_path / "link"))
-        at.add(command="make", workspace=str(tmp_path / "link"))
+        await at.add(command="make", workspace=str(tmp_path / "link"))
         assert at.effect("make", linked) == "allow"
         assert at.effect("make") == "allow"
 
 
 async def test_a_rule_of_the_user_allows_in_trusted_folders_and_forbids_everywhere(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        at.add(command="make", scope="user")
-        at.add(command="git push", scope="user", effect="deny")
+        await at.add(command="make", scope="user")
+        await at.add(command="git push", scope="user", effect="deny")
         assert at.decides("make") == ("ask", "untrusted folder")
         assert at.effect("git push") == "deny"
-        at.trust()
+        await at.trust()
         assert at.effect("make") == "allow"
-        at.rules.distrust(str(at.root), ANN)
+        await at.rules.distrust(str(at.root), ANN)
         assert at.effect("make") == "ask"
         assert [type(fact) for fact in await facts(at.journal)][-2:] == [FolderTrusted, FolderDistrusted]
 
 
 async def test_a_rule_ends_at_its_hour(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        at.add(command="make", expires_in=60)
+        await at.add(command="make", expires_in=60)
         at.clock.now += 59_999
         assert at.effect("make") == "allow"
         at.clock.now += 1
@@ -177,7 +180,7 @@ async def test_auto_approve_and_low_risk_need_a_trusted_folder(tmp_path: Path) -
     async with desk(tmp_path, UserRules(default="allow", human_in_the_loop=False)) as at:
         assert at.decides("make") == ("ask", "untrusted folder")
         assert at.effect(claim("read", str(at.root / "a"))) == "allow"
-        at.trust()
+        await at.trust()
         assert at.decides("make") == ("allow", "default policy")
         assert at.decides(claim("write", "/etc/a", inside=False)) == ("ask", "high risk")
 
@@ -188,7 +191,7 @@ async def test_a_projects_file_only_tightens_until_its_folder_is_trusted(tmp_pat
         assert sha is not None
         assert at.effect("git push") == "deny"
         assert at.decides("make") == ("ask", "untrusted folder")
-        at.rules.trust(str(at.root), sha, ANN)
+        await at.rules.trust(str(at.root), sha, ANN)
         assert at.effect("git push") == "deny"
         assert at.effect("make") == "allow"
 
@@ -198,7 +201,7 @@ async def test_a_projects_file_that_changed_since_allows_nothing_and_the_folder_
 ) -> None:
     async with desk(tmp_path) as at:
         at.writes(ALLOWS_MAKE)
-        at.trust()
+        await at.trust()
         assert at.effect("make") == "allow"
         at.writes(f'{ALLOWS_MAKE}{DENIES_PUSH}[[rules]]\neffect = "allow"\ncommand = "rm"\n')
         assert at.decides("make") == ("ask", "default policy")
@@ -206,13 +209,13 @@ async def test_a_projects_file_that_changed_since_allows_nothing_and_the_folder_
         assert at.effect("git push") == "deny"
         folder = at.rules.folder(str(at.root))
         assert (folder.trusted, "not the one that was trusted" in folder.problem) == (True, True)
-        at.trust()
+        await at.trust()
         assert at.effect("make") == "allow"
 
 
 async def test_a_file_that_appears_after_the_folder_was_trusted_allows_nothing(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        at.trust()
+        await at.trust()
         at.writes(ALLOWS_MAKE)
         assert at.effect("make") == "ask"
 
@@ -220,7 +223,7 @@ async def test_a_file_that_appears_after_the_folder_was_trusted_allows_nothing(t
 async def test_the_same_content_again_is_trusted_again(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         at.writes(ALLOWS_MAKE)
-        at.trust()
+        await at.trust()
         at.writes("# nothing\n")
         assert at.effect("make") == "ask"
         at.writes(ALLOWS_MAKE)
@@ -243,29 +246,29 @@ async def test_a_projects_settings_only_tighten_until_they_are_trusted(
     async with desk(tmp_path, own) as at:
         at.writes(theirs)
         assert at.effect("make") == untrusted
-        at.trust()
+        await at.trust()
         assert at.effect("make") == trusted
 
 
 async def test_a_file_that_was_not_trusted_takes_no_human_out_of_the_loop(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        at.trust()
+        await at.trust()
         at.writes("human_in_the_loop = false")
         assert at.decides("ls") == ("ask", "default policy")
-        at.trust()
+        await at.trust()
         assert at.decides("ls") == ("allow", "low risk")
 
 
 async def test_a_rule_is_checked_again_when_it_is_added(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         with pytest.raises(BadRule, match="many programs"):
-            at.rules.add(Rule(id="r1", effect="allow", command="*"), ANN)
+            await at.rules.add(Rule(id="r1", effect="allow", command="*"), ANN)
 
 
 async def test_a_folder_whose_file_is_wrong_counts_as_untrusted_and_says_why(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        at.add(command="make", scope="user")
-        at.trust()
+        await at.add(command="make", scope="user")
+        await at.trust()
         assert at.effect("make") == "allow"
         at.writes('[[rules]]\neffect = "maybe"\n')
         decision = at.rules.policy(at.caller).decide(RUN, runs("make"), at.caller)
@@ -273,13 +276,13 @@ async def test_a_folder_whose_file_is_wrong_counts_as_untrusted_and_says_why(tmp
         assert "line 2" in decision.why
         assert not at.rules.folder(str(at.root)).trusted
         with pytest.raises(Conflict, match="while its file is wrong"):
-            at.trust()
+            await at.trust()
 
 
 async def test_a_rule_made_for_an_untrusted_folder_by_a_person_holds_in_it(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         at.writes('[[rules]]\neffect = "maybe"\n')
-        at.add(command="make")
+        await at.add(command="make")
         assert at.effect("make") == "allow"
 
 
@@ -288,7 +291,7 @@ async def test_what_a_person_did_not_see_is_not_trusted(tmp_path: Path) -> None:
         sha = at.writes(ALLOWS_MAKE)
         at.writes(f"{ALLOWS_MAKE}# more\n")
         with pytest.raises(Conflict, match="not as you saw it"):
-            at.rules.trust(str(at.root), sha, ANN)
+            await at.rules.trust(str(at.root), sha, ANN)
         assert not at.rules.folder(str(at.root)).trusted
 
 
@@ -297,7 +300,7 @@ async def test_the_root_the_home_and_what_is_no_folder_cannot_be_trusted(tmp_pat
     async with desk(tmp_path) as at:
         (tmp_path / "home").mkdir()
         with pytest.raises(Conflict, match="cannot be trusted"):
-            at.rules.trust("/" if where == "/" else str(tmp_path / where), None, ANN)
+            await at.rules.trust("/" if where == "/" else str(tmp_path / where), None, ANN)
 
 
 async def test_trust_of_the_past_is_kept(tmp_path: Path) -> None:
@@ -312,16 +315,16 @@ async def test_a_rule_that_stands_in_a_file_is_removed_there(tmp_path: Path) -> 
     own = Rule(id="r1", effect="allow", command="make", source="config.toml:3")
     async with desk(tmp_path, UserRules(rules=(own,))) as at:
         with pytest.raises(BadRule, match=r"config\.toml:3"):
-            at.rules.remove("r1", ANN)
+            await at.rules.remove("r1", ANN)
         with pytest.raises(UnknownRule):
-            at.rules.remove("r2", ANN)
+            await at.rules.remove("r2", ANN)
 
 
 async def test_a_policy_is_made_once_and_anew_when_something_changed(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         first = at.rules.policy(at.caller)
         assert at.rules.policy(at.caller) is first
-        at.add(command="make")
+        await at.add(command="make")
         assert at.rules.policy(at.caller) is not first
 
 
@@ -333,11 +336,49 @@ async def test_a_rule_that_is_only_thought_about_changes_nothing(tmp_path: Path)
         assert at.effect("make") == "ask"
 
 
-async def test_a_rule_whose_fact_was_lost_is_dropped(tmp_path: Path) -> None:
+async def test_an_allow_rule_that_cannot_be_recorded_is_never_in_force(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
-        rule = at.add(command="make")
-        at.rules.drop(rule.id)
+        at.rules.on_change.append(lambda: pytest.fail("nothing has changed"))
+        with full_disk(tmp_path), pytest.raises(Unwritable):
+            await at.add(command="make")
         assert at.effect("make") == "ask"
+        assert at.rules.known() == []
+
+
+async def test_trust_that_cannot_be_recorded_is_not_given(tmp_path: Path) -> None:
+    async with desk(tmp_path, UserRules(default="allow")) as at:
+        with full_disk(tmp_path), pytest.raises(Unwritable):
+            await at.trust()
+        assert not at.rules.folder(str(at.root)).trusted
+        assert at.effect("make") == "ask"
+
+
+async def test_an_allow_rule_is_in_force_only_after_its_commit(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, anyio.create_task_group() as group:
+        rule = at.rules.build_rule(command="make", workspace=str(at.root))
+        group.start_soon(at.rules.add, rule, ANN)
+        while at.journal.head == 0:
+            await anyio.lowlevel.checkpoint()
+            assert at.effect("make") == "ask" or at.journal.durable == 1
+        await at.journal.committed(1)
+        assert at.decides("make") == ("allow", rule.id)
+
+
+async def test_a_change_that_narrows_holds_immediately_and_is_reverted_if_it_cannot_be_recorded(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path, UserRules(default="allow")) as at:
+        await at.trust()
+        rule = await at.add(command="make")
+        with full_disk(tmp_path):
+            with pytest.raises(Unwritable):
+                await at.add(effect="deny", command="make")
+            with pytest.raises(Unwritable):
+                await at.rules.remove(rule.id, ANN)
+            with pytest.raises(Unwritable):
+                await at.rules.distrust(str(at.root), ANN)
+        assert at.decides("make") == ("allow", rule.id)
+        assert at.effect("npm test") == "allow", "the folder is still trusted"
 
 
 async def test_plain_rules_are_a_default_and_trusted_folders(tmp_path: Path) -> None:
@@ -379,7 +420,7 @@ async def test_a_rule_that_cannot_be_meant_is_refused_with_a_sentence(
 ) -> None:
     async with desk(tmp_path) as at:
         with pytest.raises(BadRule) as caught:
-            at.add(**fields)
+            await at.add(**fields)
         assert sentence in str(caught.value)
         assert await facts(at.journal) == []
 
@@ -414,7 +455,7 @@ async def test_a_rule_that_makes_sense_and_whose_examples_hold_is_made(
     tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     async with desk(tmp_path) as at:
-        rule = at.add(**fields)
+        rule = await at.add(**fields)
         assert rule.id.startswith("r")
         assert (rule.command, rule.path) != (None, None) or rule.host or rule.agent
 

@@ -214,7 +214,7 @@ async def test_another_agents_command_takes_no_keys_of_mine(home: Path, root: Pa
     async with terminal_tools(home, caller) as at:
         elsewhere = root.parent / "elsewhere"
         elsewhere.mkdir()
-        at.gate.rules.trust(str(elsewhere), None, PERSON)
+        await at.gate.rules.trust(str(elsewhere), None, PERSON)
         other = replace(at, caller=replace(caller, key="other", workspace=str(elsewhere)))
         reply = await other.reply("execute_command", command="cat", background=True)
         assert reply.call.terminal is not None

@@ -9,8 +9,12 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+import anyio
 
 from handrail.config import Config, config_error
+from handrail.errors import Unwritable
 from handrail.gate.call import new_id
 from handrail.gate.rules.explanation import ListedRule, list_rules
 from handrail.gate.rules.matching import UNTRUSTED, FolderState, OriginRule, explain_lapse
@@ -18,9 +22,12 @@ from handrail.gate.rules.policy import FolderSettings, Policy
 from handrail.gate.rules.rule_builder import BadRule, RuleBase, check_rule, place_pattern, rule_from_section
 from handrail.gate.rules.trust import Folders, FolderTrust, Project, TrustedFolder
 from handrail.store.actor import Actor
-from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.events import Entry, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal
 from handrail.store.values import Caller, Effect, Rule, Scope
+
+T = TypeVar("T")
+RuleEvent = RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted
 
 _STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -101,7 +108,9 @@ class Rules:
     ) -> None:
         self.standing = standing
         self.on_change: list[Callable[[], None]] = []
-        """Called after rules or trust changed, so that open approvals can be decided again."""
+        """Called in a task after rules or trust changed, so that open approvals can be decided again."""
+        self.on_apply: list[Callable[[], None]] = []
+        """Called in the same step as the change, also outside of a task."""
         self.home = os.path.realpath(Path.home() if home is None else home)
         self.now = now
         self._journal = journal
@@ -109,7 +118,10 @@ class Rules:
         self._kept = {rule.id: rule for rule in kept if rule.scope != "session"}
         self._folders = Folders(trusted, self.home)
         self._policies: dict[str | None, _CachedPolicy] = {}
-        self._generation = 0
+        self._generation = self._reported = 0
+        self._one_change = anyio.Lock()
+        for kind in ("RuleAdded", "RuleRemoved", "FolderTrusted", "FolderDistrusted"):
+            journal.watch(kind, self._landed)
 
     @classmethod
     def with_default(cls, journal: Journal, default: Effect = "ask", trusted: Iterable[str] = ()) -> "Rules":
@@ -176,48 +188,93 @@ class Rules:
         )
         return check_rule(rule, RuleBase(root=root, home=self.home))
 
-    def add(self, rule: Rule, by: Actor, approval: str | None = None) -> int:
-        """Add a rule; returns the event's sequence number. Raises BadRule."""
+    async def add(self, rule: Rule, by: Actor, approval: str | None = None) -> int:
+        """Add a rule; returns the event's sequence number. Raises BadRule or Unwritable.
+
+        An allow rule is in force once its event is on disk. Any other rule is in force immediately, and is dropped again
+        if the event is lost.
+        """
         check_rule(rule, RuleBase(root=rule.workspace, home=self.home))
         if len(self._kept) >= MOST_RULES:
             raise BadRule(f"There are {MOST_RULES:,} rules already. Remove some that are not used.")
-        seq = self._journal.append(RuleAdded(rule=rule, by=str(by), approval=approval))
-        self._kept[rule.id] = rule
-        self._changed()
-        return seq
+        event = RuleAdded(rule=rule, by=str(by), approval=approval)
+        return await self._record(event, narrows=rule.effect != "allow")
 
-    def remove(self, id: str, by: Actor) -> int:
-        """Remove a rule; returns the event's sequence number. Raises NoRule, or BadRule for a rule from a file."""
-        if id not in self._kept:
+    async def remove(self, id: str, by: Actor) -> int:
+        """Remove a rule; returns the event's sequence number.
+
+        Raises UnknownRule, BadRule for a rule from a file, or Unwritable; then the rule is still in force. An allow rule
+        is out of force while the event is being written.
+        """
+        rule = self._kept.get(id)
+        if rule is None:
             known = next((each.rule for each in self.known() if each.rule.id == id), None)
             if known is None:
                 raise UnknownRule(f"There is no rule {id}.")
             raise BadRule(f"Rule {id} stands in {known.source}. Remove it there.")
-        seq = self._journal.append(RuleRemoved(rule=id, by=str(by)))
-        self.drop(id)
+        return await self._record(RuleRemoved(rule=id, by=str(by)), narrows=rule.effect == "allow")
+
+    async def trust(self, folder: str, config: str | None, by: Actor) -> int:
+        """Trust a folder with its file, by the hash the person saw; returns the sequence number.
+
+        Raises Conflict or Unwritable. The folder is trusted once the event is on disk.
+        """
+        root = _real_path(folder)
+        self._folders.check(root, config)
+        return await self._record(FolderTrusted(folder=root, config=config, by=str(by)))
+
+    async def distrust(self, folder: str, by: Actor) -> int:
+        """Stop trusting a folder; returns the event's sequence number. Raises Unwritable; then it is still trusted."""
+        root = _real_path(folder)
+        return await self._record(FolderDistrusted(folder=root, by=str(by)), narrows=True)
+
+    async def _record(self, event: RuleEvent, *, narrows: bool = False) -> int:
+        """Append an event and wait for its commit, which applies it. One change at a time, in order.
+
+        A change that only narrows the policy applies immediately, and is reverted if the event is lost.
+        """
+        before = dict(self._kept), dict(self._folders.trusted)
+        if narrows:
+            self._apply(event)
+            self._notify()
+        try:
+            async with self._one_change:
+                seq = self._journal.append(event)
+                await self._journal.committed(seq)
+        except Unwritable:
+            if narrows:
+                self._revert(event, *before)
+            raise
+        finally:
+            self._notify()
         return seq
 
-    def drop(self, id: str) -> None:
-        """Remove a rule from memory without an event, because its event could not be recorded."""
-        if self._kept.pop(id, None) is not None:
+    def _landed(self, entry: Entry) -> None:
+        if isinstance(entry.event, RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted):
+            self._apply(entry.event)
+
+    def _apply(self, event: RuleEvent) -> None:
+        before = dict(self._kept), dict(self._folders.trusted)
+        match event:
+            case RuleAdded(rule=rule):
+                self._kept[rule.id] = rule
+            case RuleRemoved(rule=id):
+                self._kept.pop(id, None)
+            case FolderTrusted(folder=folder, config=config):
+                self._folders.trusted[folder] = config
+            case FolderDistrusted(folder=folder):
+                self._folders.trusted.pop(folder, None)
+        if before != (self._kept, self._folders.trusted):
             self._changed()
 
-    def trust(self, folder: str, config: str | None, by: Actor) -> int:
-        """Trust a folder with its file, by the hash the person saw; returns the sequence number. Raises Conflict."""
-        root = os.path.realpath(folder)
-        self._folders.check(root, config)
-        seq = self._journal.append(FolderTrusted(folder=root, config=config, by=str(by)))
-        self._folders.trusted[root] = config
+    def _revert(self, event: RuleEvent, kept: dict[str, Rule], trusted: dict[str, str | None]) -> None:
+        """Restore the entry that the event changed, from before it."""
+        match event:
+            case RuleAdded(rule=Rule(id=id)) | RuleRemoved(rule=str(id)):
+                _restore(self._kept, kept, id)
+            case FolderTrusted(folder=folder) | FolderDistrusted(folder=folder):
+                _restore(self._folders.trusted, trusted, folder)
         self._changed()
-        return seq
-
-    def distrust(self, folder: str, by: Actor) -> int:
-        """Stop trusting a folder; returns the event's sequence number."""
-        root = os.path.realpath(folder)
-        seq = self._journal.append(FolderDistrusted(folder=root, by=str(by)))
-        self._folders.trusted.pop(root, None)
-        self._changed()
-        return seq
 
     def folder(self, folder: str) -> FolderTrust:
         """Current trust and config file of a folder."""
@@ -273,8 +330,26 @@ class Rules:
 
     def _changed(self) -> None:
         self._generation += 1
-        for notify in self.on_change:
+        for notify in self.on_apply:
             notify()
+
+    def _notify(self) -> None:
+        """Report the changes since the last report."""
+        if self._reported != self._generation:
+            self._reported = self._generation
+            for notify in self.on_change:
+                notify()
+
+
+def _restore(current: dict[str, T], before: dict[str, T], key: str) -> None:
+    if key in before:
+        current[key] = before[key]
+    else:
+        current.pop(key, None)
+
+
+def _real_path(folder: str) -> str:
+    return os.path.realpath(folder)
 
 
 def _nearness(known: OriginRule) -> int:

@@ -58,13 +58,13 @@ def routes(context: ServerContext) -> APIRouter:
     @router.post("/rules", status_code=201)
     async def add(body: RuleBody, request: Request) -> RuleView:
         rule = build_rule(context, body)
-        await context.journal.committed(context.gate.rules.add(rule, actor_of(request)))
+        await context.gate.rules.add(rule, actor_of(request))
         (view,) = [view for view in await _rule_views(context, None) if view.rule.id == rule.id]
         return view
 
     @router.delete("/rules/{id}", status_code=204)
     async def remove(id: str, request: Request) -> Response:
-        await context.journal.committed(context.gate.rules.remove(id, actor_of(request)))
+        await context.gate.rules.remove(id, actor_of(request))
         return Response(status_code=204)
 
     @router.post("/rules/test")
@@ -124,16 +124,12 @@ def folder_routes(context: ServerContext) -> APIRouter:
 
     @router.post("/folders/trust")
     async def trust(body: FolderBody, request: Request) -> FolderView:
-        await context.journal.committed(
-            context.gate.rules.trust(require_absolute(body.folder), body.config, actor_of(request))
-        )
+        await context.gate.rules.trust(require_absolute(body.folder), body.config, actor_of(request))
         return await _folder_view(context, body.folder)
 
     @router.post("/folders/distrust")
     async def distrust(body: FolderBody, request: Request) -> FolderView:
-        await context.journal.committed(
-            context.gate.rules.distrust(require_absolute(body.folder), actor_of(request))
-        )
+        await context.gate.rules.distrust(require_absolute(body.folder), actor_of(request))
         return await _folder_view(context, body.folder)
 
     return router
