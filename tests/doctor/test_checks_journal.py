@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.doctor.checks import back_up, check_journal
+from handrail.doctor.checks import back_up, check_journal, check_rule_tables
 from handrail.paths import Places
 from handrail.store.events import DaemonStopped
 from handrail.store.journal import open_journal
@@ -75,3 +75,23 @@ async def test_no_copy_is_made_where_none_can_be(places: Places, tmp_path: Path,
     assert back_up(places, tmp_path / "missing" / "copy.db").level == "bad"
     assert back_up(Places.under(tmp_path), tmp_path / "copy.db").level == "bad"
     assert not (tmp_path / "copy.db").exists()
+
+
+@pytest.mark.anyio
+async def test_rule_tables_that_match_the_events_are_ok(places: Places) -> None:
+    found = check_rule_tables(places)
+    assert (found.level, found.says) == (
+        "ok",
+        "0 added by people, 0 trusted folders, as the journal has them.",
+    )
+
+
+@pytest.mark.anyio
+async def test_rows_that_no_event_added_are_named_with_a_way_out(places: Places) -> None:
+    alter(places, "INSERT INTO rules VALUES ('r9', '{}', 'ann', NULL, 1, NULL, NULL, 2)")
+    alter(places, "INSERT INTO folders VALUES ('/', NULL, 'ann', 1)")
+    found = check_rule_tables(places)
+    assert found.level == "bad"
+    assert "a rule r9 that no event added" in found.says
+    assert "a trusted folder / that no event added" in found.says
+    assert "handrail restart" in str(found.fix)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio import to_thread
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
@@ -56,6 +57,7 @@ from handrail.store.blobs import BlobRetention, Blobs
 from handrail.store.events import DaemonStarted, DaemonStopped
 from handrail.store.journal import Journal, open_journal
 from handrail.store.records import Records, open_records
+from handrail.store.rule_replay import replay_rules
 from handrail.store.search_index import SearchIndex, open_index
 from handrail.store.threads.threads import Threads
 from handrail.store.values import Result
@@ -246,13 +248,17 @@ class Daemon:
         return gate
 
     async def _build_rules(self, foundation: Foundation) -> Rules:
-        """The rules of the configuration, the rules made from answers, and the trusted folders."""
-        kept = [record.rule for record in await foundation.records.rules.all() if record.removed_at is None]
-        trusted = [
-            TrustedFolder(folder=record.folder, config=record.config)
-            for record in await foundation.records.rules.folders()
-        ]
-        return Rules(foundation.journal, self._standing, kept, trusted)
+        """The rules of the configuration, the rules made from answers, and the trusted folders.
+
+        Those made by people come from the journal's events. The tables are only rebuilt from them.
+        """
+        replay = await to_thread.run_sync(replay_rules, self._places.database)
+        if replay.repair:
+            foundation.journal.queue.write(replay.repair, 0, lambda _fate: None)
+        for fault in replay.faults:
+            log.warning("%s", fault)
+        trusted = [TrustedFolder(folder=record.folder, config=record.config) for record in replay.folders]
+        return Rules(foundation.journal, self._standing, [record.rule for record in replay.rules], trusted)
 
     def _build_agent_host(self, foundation: Foundation, gate: Gate, door: McpEntryBuilder) -> AgentHost:
         return build_agent_host(

@@ -27,6 +27,7 @@ from handrail.process_state import describe_hang
 from handrail.provider_keys import read_keys
 from handrail.regular_file import read_regular_file
 from handrail.store.integrity import backup, verify
+from handrail.store.rule_replay import replay_rules
 
 Level = Literal["ok", "warn", "bad"]
 
@@ -246,6 +247,9 @@ def _find_open_files(places: Places) -> Iterator[Finding]:
         yield Finding(name="permissions", level="bad", says=says, fix=fix)
 
 
+MOST_FAULTS = 10
+"""Faults shown of one check."""
+REBUILD = " `handrail restart` rebuilds the tables from the journal."
 COPY = "Keep a copy with `handrail doctor --backup FILE`, then find out who wrote to the database."
 
 
@@ -269,6 +273,22 @@ def check_journal(places: Places) -> Finding:
         says=str(verdict),
         fix=None if verdict.ok else COPY,
     )
+
+
+def check_rule_tables(places: Places) -> Finding:
+    """Compare the tables of rules and trusted folders with the events they are derived from."""
+    if not places.database.exists():
+        return Finding(name="rules", level="ok", says="There are none yet.")
+    try:
+        replay = replay_rules(places.database)
+    except sqlite3.Error as error:
+        return Finding(name="rules", level="bad", says=f"The database cannot be read ({error}).", fix=COPY)
+    if replay.faults:
+        more = len(replay.faults) - MOST_FAULTS
+        says = " ".join([*replay.faults[:MOST_FAULTS], *([f"And {more} more."] if more > 0 else [])])
+        return Finding(name="rules", level="bad", says=says, fix=COPY + REBUILD)
+    counts = f"{len(replay.rules)} added by people, {len(replay.folders)} trusted folders"
+    return Finding(name="rules", level="ok", says=f"{counts}, as the journal has them.")
 
 
 def back_up(places: Places, target: Path) -> Finding:

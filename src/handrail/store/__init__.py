@@ -28,6 +28,7 @@ EXPORTS = {
     "journal": "Journal open_journal",
     "operations": "ActivityRecord OperationHistory",
     "records": "Records open_records",
+    "rule_replay": "RuleReplay replay_rules",
     "rules": "FolderRecord RuleRecord RuleUse",
     "search_index": "Hits SearchHit SearchIndex open_index",
     "terminals": "TerminalRecord TypedRecord",

@@ -56,6 +56,11 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def lenient_text(text: bytes) -> str:
+    """Decode any bytes: a tampered text may not be UTF-8, and must still be read and compared."""
+    return text.decode("utf-8", "surrogateescape")
+
+
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
     """Apply the missing migrations, each in one transaction. Raises `NewerSchema` for a schema newer than ours."""
     found = schema_of(connection)

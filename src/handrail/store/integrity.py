@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.store.database import has_link, newest, open_reader
+from handrail.store.database import has_link, lenient_text, newest, open_reader
 from handrail.store.hash_chain import (
     GENESIS,
     START,
@@ -62,7 +62,7 @@ def verify(path: Path, head: Path | None) -> Verdict:
     walk = _Walk()
     try:
         with closing(open_reader(path)) as connection:
-            connection.text_factory = _lenient
+            connection.text_factory = lenient_text
             connection.execute("BEGIN")
             walk.all_rows(connection)
             walk.faults.extend(_damage(connection))
@@ -111,11 +111,6 @@ class _Walk:
 
 def _chain(before: bytes, row: sqlite3.Row) -> bytes:
     return chained(before, row["seq"], row["at"], row["kind"], row["payload_hash"])
-
-
-def _lenient(text: bytes) -> str:
-    """Decode any bytes: a tampered text may not be UTF-8, and must still be read and compared."""
-    return text.decode("utf-8", "surrogateescape")
 
 
 def _damage(connection: sqlite3.Connection) -> Iterator[Fault]:

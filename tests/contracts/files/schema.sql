@@ -1,4 +1,4 @@
--- handrail.db: user_version 5
+-- handrail.db: user_version 6
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -22,6 +22,9 @@ CREATE INDEX calls_by_thread ON calls (thread, opened_seq) WHERE thread IS NOT N
 CREATE INDEX calls_by_tool ON calls (tool, opened_seq);
 
 CREATE INDEX calls_open ON calls (opened_seq) WHERE ending IS NULL;
+
+CREATE INDEX events_of_rules ON events (seq)
+    WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted');
 
 CREATE INDEX file_changes_by_call ON file_changes (call, seq);
 

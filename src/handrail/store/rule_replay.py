@@ -1,0 +1,123 @@
+"""Rebuild rules and trusted folders from their events, and compare the tables derived from these events.
+
+The tables are not evidence: a process with the user's rights can write to them. Each event that is used must match its
+payload hash and follow from the event before it. Whether the whole chain was recomputed is not checked here.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from handrail.store.database import Statement, lenient_text, migrate, open_reader, shipped
+from handrail.store.events import decode
+from handrail.store.hash_chain import GENESIS, chained, payload_hash
+from handrail.store.rules import (
+    FolderDistrusted,
+    FolderRecord,
+    FolderTrusted,
+    RuleAdded,
+    RuleRecord,
+    RuleRemoved,
+    folder_of,
+    rule_of,
+    statement,
+)
+
+Cells = tuple[str | int | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleReplay:
+    """Rules and trusted folders as their events have them."""
+
+    rules: tuple[RuleRecord, ...]
+    """Rules in force, oldest first."""
+    folders: tuple[FolderRecord, ...]
+    faults: tuple[str, ...]
+    """Events that were altered, and tables that differ from the events, each as a sentence."""
+    repair: tuple[Statement, ...]
+    """Statements that rebuild the tables; empty if they match."""
+
+
+def replay_rules(path: Path) -> RuleReplay:
+    """Replay the events in the database at `path`. Reads only, also while a daemon writes. Blocks.
+
+    Raises `sqlite3.Error` if the events cannot be read.
+    """
+    with closing(open_reader(path)) as connection, closing(_new_tables()) as replayed:
+        connection.text_factory = lenient_text
+        faults = [fault for row in connection.execute(RULE_EVENTS) if (fault := _replay(replayed, row))]
+        tables = [(name, _cells(replayed, name), _cells(connection, name)) for name in _NOUNS]
+        differences = [each for table in tables for each in _compare(*table)]
+        return RuleReplay(
+            rules=tuple(rule_of(row) for row in replayed.execute(_IN_FORCE)),
+            folders=tuple(folder_of(row) for row in replayed.execute(_FOLDERS)),
+            faults=(*faults, *differences),
+            repair=tuple(_rebuild(tables)) if differences else (),
+        )
+
+
+RULE_EVENTS = """
+SELECT *, (SELECT before.chain FROM events AS before WHERE before.seq < events.seq
+           ORDER BY before.seq DESC LIMIT 1) AS "before"
+FROM events WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted') ORDER BY seq"""
+_IN_FORCE = "SELECT * FROM rules WHERE removed_at IS NULL ORDER BY added_seq"
+_FOLDERS = "SELECT * FROM folders ORDER BY folder"
+_NOUNS = {"rules": "rule", "folders": "trusted folder"}
+"""The derived tables, each with the word for one row."""
+
+
+def _new_tables() -> sqlite3.Connection:
+    """An empty database in memory with this version's tables, whatever the schema in the file is."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    migrate(connection, shipped())
+    return connection
+
+
+def _replay(tables: sqlite3.Connection, row: sqlite3.Row) -> str:
+    """Apply an event to the tables; returns a sentence if it cannot be used."""
+    if row["payload"] is None or payload_hash(row["payload"]) != row["payload_hash"]:
+        return f"Event {row['seq']} ({row['kind']}) was altered, so it is not used."
+    chain = chained(row["before"] or GENESIS, row["seq"], row["at"], row["kind"], row["payload_hash"])
+    if chain != row["chain"]:
+        return (
+            f"Event {row['seq']} ({row['kind']}) does not follow from the one before it, so it is not used."
+        )
+    try:
+        event = decode(row["payload"])
+    except ValidationError:
+        return f"Event {row['seq']} ({row['kind']}) cannot be read, so it is not used."
+    if isinstance(event, RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted):
+        tables.execute(*statement(row["seq"], row["at"], event))
+    return ""
+
+
+def _cells(connection: sqlite3.Connection, table: str) -> dict[str, Cells]:
+    """Every row by its key, which is the first column. A table that cannot be read counts as empty."""
+    try:
+        return {str(row[0]): tuple(row) for row in connection.execute(f"SELECT * FROM {table}")}
+    except sqlite3.Error:
+        return {}
+
+
+def _compare(table: str, replayed: Mapping[str, Cells], stored: Mapping[str, Cells]) -> Iterator[str]:
+    noun = _NOUNS[table]
+    for key in sorted({*replayed, *stored}):
+        if key not in replayed:
+            yield f"The database has a {noun} {key} that no event added."
+        elif key not in stored:
+            yield f"The {noun} {key} is missing in the database, though an event added it."
+        elif replayed[key] != stored[key]:
+            yield f"The {noun} {key} in the database is not as its events have it."
+
+
+def _rebuild(tables: list[tuple[str, dict[str, Cells], dict[str, Cells]]]) -> Iterator[Statement]:
+    for table, replayed, _ in tables:
+        yield f"DELETE FROM {table}", ()
+        for cells in replayed.values():
+            yield f"INSERT INTO {table} VALUES ({', '.join('?' * len(cells))})", cells
