@@ -3,6 +3,8 @@
 Defines the name, default and limits of every setting; the modules that use a setting define its effect.
 """
 
+import hashlib
+import json
 import re
 import sys
 import tomllib
@@ -278,6 +280,32 @@ def settings(path: Path) -> list[Setting]:
         for name, value in values.items()
     ]
     return [*plain, *(_rule_setting(path, number, rule) for number, rule in enumerate(config.rules, 1))]
+
+
+def describe_settings(config: Config) -> dict[str, str]:
+    """Every value that is not the default, as JSON by name. Secrets in `agents` are hashed."""
+    values = config.model_dump(mode="json", exclude_defaults=True, exclude={"rules", "agents"})
+    flat = {name: _as_json(value) for name, value in _flatten(values).items()}
+    for number, rule in enumerate(config.rules, 1):
+        flat[f"rules[{number}]"] = _as_json(rule.model_dump(mode="json", exclude_defaults=True))
+    for agent in config.agents:
+        fields = agent.model_dump(mode="json", exclude_defaults=True)
+        fields["env"] = {name: _hash(value) for name, value in agent.env.items()}
+        flat[f"agents.{agent.name}"] = _as_json(fields)
+    return flat
+
+
+def hash_settings(settings: Mapping[str, str]) -> str:
+    """A digest that is equal for equal settings, whatever the order or the comments in the file."""
+    return _hash(json.dumps(settings, sort_keys=True))
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _rule_setting(path: Path, number: int, rule: RuleSection) -> Setting:

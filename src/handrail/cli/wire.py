@@ -9,6 +9,10 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict, overload
 
 
+class AcceptBody(TypedDict):
+    digest: str
+
+
 class ActivityEnded(TypedDict):
     activity: str
     by: str
@@ -543,6 +547,7 @@ class Entry(TypedDict):
         | RuleRemoved
         | FolderTrusted
         | FolderDistrusted
+        | PolicyAccepted
         | FilesRestored
         | ThreadOpened
         | ThreadRenamed
@@ -565,6 +570,10 @@ class Entry(TypedDict):
 class ErrorData(TypedDict):
     logins: list[dict[str, str]]
     said: list[str]
+
+
+class ExpectBody(TypedDict):
+    config: str
 
 
 class FileChange(TypedDict):
@@ -910,6 +919,28 @@ class PlanEntry(TypedDict):
     status: str
 
 
+class PolicyAccepted(TypedDict):
+    by: str
+    changes: list[str]
+    kind: Literal["PolicyAccepted"]
+
+
+class PolicyChangeView(TypedDict):
+    change: Literal["added", "changed", "removed"]
+    part: Literal["config", "journal", "rules"]
+    what: str
+
+
+class PolicyView(TypedDict):
+    changes: list[PolicyChangeView]
+    digest: str
+    head_chain: str
+    head_seq: int
+    known: bool
+    suspended: str
+    taken: list[PolicyChangeView]
+
+
 class Problem(TypedDict):
     detail: str
 
@@ -1153,6 +1184,7 @@ class State(TypedDict):
     command_line: str
     human_in_the_loop: bool
     now: int
+    policy: PolicyView
     recent: list[CallView]
     seq: int
     started: Restart
@@ -1524,6 +1556,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["operations"], b: str, /) -> OperationDetail: ...
     @overload
+    def __call__(self, a: Literal["policy"], /) -> PolicyView: ...
+    @overload
     def __call__(self, a: Literal["rules"], /, *, workspace: str | None = None) -> RulesView: ...
     @overload
     def __call__(
@@ -1639,6 +1673,10 @@ class Post(Protocol):
     ) -> dict[str, bool]: ...
     @overload
     def __call__(self, a: Literal["operations"], b: str, c: Literal["cancel"], /) -> dict[str, bool]: ...
+    @overload
+    def __call__(self, a: Literal["policy"], b: Literal["accept"], /, *, body: AcceptBody) -> PolicyView: ...
+    @overload
+    def __call__(self, a: Literal["policy"], b: Literal["expect"], /, *, body: ExpectBody) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], /, *, body: RuleBody) -> RuleView: ...
     @overload

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import McpEntry
 from handrail.agents.conversation.send_prompt import McpEntryBuilder
 from handrail.agents.conversation.thread_prompts import Prompts
@@ -18,6 +19,7 @@ from handrail.agents.registry import Registry, build_own_section, has_provider_k
 from handrail.agents.requests.handlers import RequestHandlers
 from handrail.config import AgentSection
 from handrail.gate.gate import Gate
+from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.paths import Places
 from handrail.server.access import Access
 from handrail.store.blobs import Blobs, ImageRetention
@@ -29,6 +31,10 @@ UNWIND_SECONDS = 1.0
 """Seconds for running prompts to unwind when the daemon stops: a person waits for it."""
 LEAVE_SECONDS = 3.0
 """Seconds for agent programs to end. The rest end when their pipes close, or are ended by the next daemon."""
+NOT_ACCEPTED = (
+    "This agent is defined in config.toml, which changed without Handrail and which no person has accepted yet. "
+    "Look at the change with `handrail rules accept`."
+)
 Environment = Callable[[Sequence[str]], Mapping[str, str]]
 """Builds a program's environment, with the named variables of the daemon's own added."""
 
@@ -76,6 +82,7 @@ def build_agent_host(
     records: Records,
     terminals: Terminals,
     door: McpEntryBuilder,
+    policy: AcceptedPolicy,
 ) -> AgentHost:
     """`home` are the variables by which a program finds this Handrail's files."""
     threads = Threads(gate.journal, records)
@@ -83,7 +90,13 @@ def build_agent_host(
     registry = Registry(
         named, environment(()), own=own, keyed=has_provider_key({**environment(own.env_pass), **own.env})
     )
-    agents = Agents(terminals, registry.spec, environment, gate.journal)
+
+    def spec(name: str) -> AgentSection | None:
+        if policy.holds_config and any(section.name == name for section in named):
+            raise AgentError(NOT_ACCEPTED)
+        return registry.spec(name)
+
+    agents = Agents(terminals, spec, environment, gate.journal)
     prompts = Prompts(
         gate,
         threads,

@@ -24,6 +24,7 @@ from handrail.config import Config
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
 from handrail.daemon.exit_message import EXPLAINED, explain_failure
 from handrail.daemon.notifications import Notifier
+from handrail.daemon.policy_memory import PolicyMemory
 from handrail.daemon.state_files import (
     DaemonFile,
     ForegroundOutput,
@@ -35,6 +36,7 @@ from handrail.daemon.state_files import (
 from handrail.daemon.terminal_events import TerminalEvents
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
+from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.gate.rules.rules import Rules, UserRules
 from handrail.gate.rules.trust import TrustedFolder
 from handrail.gate.tool import Tool, Toolbox
@@ -54,7 +56,7 @@ from handrail.server.mcp.local_socket import LocalSocketServer
 from handrail.server.mcp.mcp_server import Callers, McpServers
 from handrail.server.mcp.streamable_http import StreamableHttp
 from handrail.store.blobs import BlobRetention, Blobs
-from handrail.store.events import DaemonStarted, DaemonStopped
+from handrail.store.events import DaemonStarted, DaemonStopped, PolicyAccepted
 from handrail.store.journal import Journal, open_journal
 from handrail.store.records import Records, open_records
 from handrail.store.rule_replay import replay_rules
@@ -132,7 +134,7 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
-    """The storage, the keeper and the terminals, on which all other parts depend."""
+    """The storage, the keeper, the terminals and the policy, on which all other parts depend."""
 
     journal: Journal
     records: Records
@@ -140,6 +142,10 @@ class Foundation:
     keeper: Keeper
     terminals: Terminals
     terminal_events: TerminalEvents
+    rules: Rules
+    policy: AcceptedPolicy
+    policy_memory: PolicyMemory
+    settings: TerminalSettings
 
 
 class Daemon:
@@ -157,6 +163,7 @@ class Daemon:
         self._stop_requested = anyio.Event()
         self._ends_all = True
         self._access: Access | None = None
+        self._policy_memory: PolicyMemory | None = None
         self._marked = MarksCache()
         self._presence = Presence()
         self._blobs = Blobs(places.blobs)
@@ -193,6 +200,8 @@ class Daemon:
                 except KeeperError as problem:
                     sys.stderr.write(f"{problem}\n")
                     return 1
+                memory = self._policy_memory = PolicyMemory(keeper, journal, self._places)
+                rules, policy = await self._build_rules(journal, memory)
                 await self._work(
                     Foundation(
                         journal=journal,
@@ -201,6 +210,10 @@ class Daemon:
                         keeper=keeper,
                         terminals=terminals,
                         terminal_events=terminal_events,
+                        rules=rules,
+                        policy=policy,
+                        policy_memory=memory,
+                        settings=self._build_terminal_settings(policy),
                     )
                 )
                 hands.cancel_scope.cancel()
@@ -209,7 +222,7 @@ class Daemon:
     async def _work(self, foundation: Foundation) -> None:
         """Serve until stopped, then shut down in order."""
         async with anyio.create_task_group() as group:
-            gate = await self._build_gate(foundation, group)
+            gate = self._build_gate(foundation, group)
             access = self._access = await self._build_access(foundation)
             listener = await foundation.keeper.listen(*self._daemon_file.ports)
             self._daemon_file.note_port(listener.getsockname()[1])
@@ -230,16 +243,17 @@ class Daemon:
                 gate.leave(work_stays=not self._ends_all)
                 await agent_host.leave()
                 await local.leave()
+                await foundation.policy_memory.store_head(foundation.policy)
                 await self._release_keeper(foundation.keeper)
                 foundation.journal.append(DaemonStopped(why="told to"))
                 self._daemon_file.take_down()
             group.cancel_scope.cancel()
 
-    async def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
+    def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
         tools: dict[str, Tool[Any, Any]] = {}
         gate = Gate(
             foundation.journal,
-            await self._build_rules(foundation),
+            foundation.rules,
             tools,
             group,
             self._config.approvals.expire_seconds,
@@ -247,18 +261,24 @@ class Daemon:
         tools |= self._build_toolbox(gate, foundation)
         return gate
 
-    async def _build_rules(self, foundation: Foundation) -> Rules:
+    async def _build_rules(self, journal: Journal, memory: PolicyMemory) -> tuple[Rules, AcceptedPolicy]:
         """The rules of the configuration, the rules made from answers, and the trusted folders.
 
-        Those made by people come from the journal's events. The tables are only rebuilt from them.
+        Those made by people come from the journal's events. The tables are only rebuilt from them. All of it is in force
+        only if a person accepted it.
         """
         replay = await to_thread.run_sync(replay_rules, self._places.database)
+        found = await memory.find(self._config, replay, os.environ)
         if replay.repair:
-            foundation.journal.queue.write(replay.repair, 0, lambda _fate: None)
-        for fault in replay.faults:
-            log.warning("%s", fault)
+            journal.queue.write(replay.repair, 0, lambda _fate: None)
         trusted = [TrustedFolder(folder=record.folder, config=record.config) for record in replay.folders]
-        return Rules(foundation.journal, self._standing, [record.rule for record in replay.rules], trusted)
+        rules = Rules(journal, self._standing, [record.rule for record in replay.rules], trusted)
+        policy = AcceptedPolicy(rules, journal, found, memory.keep)
+        for change in policy.changes:
+            log.warning("not accepted by a person: %s", change.part)
+        if policy.taken:
+            journal.append(PolicyAccepted(by=policy.taken_by, changes=tuple(map(str, policy.taken))))
+        return rules, policy
 
     def _build_agent_host(self, foundation: Foundation, gate: Gate, door: McpEntryBuilder) -> AgentHost:
         return build_agent_host(
@@ -270,6 +290,7 @@ class Daemon:
             foundation.records,
             foundation.terminals,
             door,
+            foundation.policy,
         )
 
     async def _build_server_context(
@@ -280,8 +301,9 @@ class Daemon:
             journal=foundation.journal,
             records=foundation.records,
             gate=gate,
+            policy=foundation.policy,
             terminals=foundation.terminals,
-            settings=self._build_terminal_settings(),
+            settings=foundation.settings,
             undo=Undo(foundation.records, foundation.journal, self._blobs, self._own_folders),
             marked=self._marked,
             access=access,
@@ -323,8 +345,10 @@ class Daemon:
             self._survivors.run,
         ):
             group.start_soon(work)
-        if self._config.notify.desktop:
-            group.start_soon(Notifier(gate, self._presence.count, os.environ).run)
+        group.start_soon(foundation.policy_memory.run, foundation.policy)
+        if self._config.notify.desktop or foundation.policy.holds_config:
+            notifier = Notifier(gate, self._presence.count, os.environ)
+            group.start_soon(notifier.run, foundation.policy.changes)
 
     async def _accept_connections(
         self,
@@ -359,16 +383,19 @@ class Daemon:
         context = ToolContext(
             terminals=foundation.terminals,
             records=foundation.records,
-            settings=self._build_terminal_settings(),
+            settings=foundation.settings,
             own=own,
             marked=self._marked,
         )
         return build_toolbox(gate, context, self._blobs, own)
 
-    def _build_terminal_settings(self) -> TerminalSettings:
+    def _build_terminal_settings(self, policy: AcceptedPolicy) -> TerminalSettings:
+        """Settings of terminals and commands. While no person accepted config.toml, it passes no variable on."""
         terminal, command = self._config.terminal, self._config.command
+        environment = child_environment(os.environ, () if policy.holds_config else command.env_pass)
+        policy.on_release.append(lambda: environment.update(child_environment(os.environ, command.env_pass)))
         return TerminalSettings(
-            environment=child_environment(os.environ, command.env_pass),
+            environment=environment,
             shell=terminal.shell,
             max_bytes=terminal.max_bytes,
             max_lines=terminal.max_lines,
@@ -394,6 +421,8 @@ class Daemon:
         if self._access is not None and not self._stop_requested.is_set():
             log.warning("the keeper was lost: %s", why)
             self._access.seal(SEALED_KEEPER)
+        if self._policy_memory is not None:
+            self._policy_memory.keeper_lost()
 
     async def _restore(self, gate: Gate, foundation: Foundation, threads: Threads) -> Restart:
         terminals = foundation.terminals

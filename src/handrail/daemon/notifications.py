@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
+from handrail.gate.rules.policy_snapshot import PolicyChange
 from handrail.hidden_text import hidden_name
 from handrail.launcher.child import LaunchError, start_program
 from handrail.launcher.programs import find_program
@@ -31,6 +32,8 @@ MOST_NAMED = 3
 LONGEST = 120
 """Characters shown of an agent's name or a call's title."""
 ADVICE = "Answer with `handrail approvals -f`, or on the page: `handrail open`."
+WARNING = "Handrail asks about everything: its rules or settings changed"
+ACCEPT_ADVICE = "Look at it with `handrail rules accept`, or on the page: `handrail open`."
 DESKTOP = (
     *("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"),
     *("HOME", "LANG"),
@@ -68,8 +71,10 @@ class Notifier:
         self._has_new = anyio.Event()
         self._missing = False
 
-    async def run(self) -> None:
-        """Notify until cancelled, of approvals opened from now on."""
+    async def run(self, changes: Sequence[PolicyChange] = ()) -> None:
+        """Notify of changes that no person has accepted, then of approvals opened from now on, until cancelled."""
+        if changes:
+            await self._show(*build_warning(changes))
         async with anyio.create_task_group() as group:
             group.start_soon(self._gate.journal.follow, self._gate.journal.head, self._collect_approvals)
             while True:
@@ -124,6 +129,13 @@ def build_notification(waiting: Sequence[Call]) -> tuple[str, str]:
     named = [_describe_call(call) for call in waiting[:MOST_NAMED]]
     more = len(waiting) - len(named)
     return title, "\n".join([*named, *([f"and {more} more"] if more else []), ADVICE])
+
+
+def build_warning(changes: Sequence[PolicyChange]) -> tuple[str, str]:
+    """The notification about a policy that changed without Handrail."""
+    named = [escape_hidden(str(change)) for change in changes[:MOST_NAMED]]
+    more = len(changes) - len(named)
+    return WARNING, "\n".join([*named, *([f"and {more} more"] if more else []), ACCEPT_ADVICE])
 
 
 def escape_hidden(text: str) -> str:

@@ -26,7 +26,9 @@ from handrail.paths import Places
 from handrail.process_state import describe_hang
 from handrail.provider_keys import read_keys
 from handrail.regular_file import read_regular_file
-from handrail.store.integrity import backup, verify
+from handrail.store.anchor import check_anchor
+from handrail.store.hash_chain import Link
+from handrail.store.integrity import backup, has_event, verify
 from handrail.store.rule_replay import replay_rules
 
 Level = Literal["ok", "warn", "bad"]
@@ -57,7 +59,8 @@ def check_processes(places: Places, within: float = ANSWER_SECONDS) -> Iterator[
     with closing(sock):
         try:
             reply = say_hello(sock, "read", within=within)
-            health = _fetch_health(reply["url"], reply["bearer"])
+            health = _fetch("health", reply["url"], reply["bearer"])
+            policy = _fetch("policy", reply["url"], reply["bearer"])
         except (HelloRefused, OSError, http.client.HTTPException, ValueError) as problem:
             yield _explain_hung_daemon(places, problem)
             yield from _check_orphaned_keeper(places)
@@ -65,13 +68,14 @@ def check_processes(places: Places, within: float = ANSWER_SECONDS) -> Iterator[
     yield Finding(name="daemon", level="ok", says=f"Runs at {reply['url']} (pid {reply['pid']}).")
     yield _check_version(reply["version"])
     yield _check_keeper(health)
+    yield from _check_policy(places, policy)
     yield from _check_port(places, reply["url"])
 
 
-def _fetch_health(url: str, bearer: str) -> dict[str, Any]:
+def _fetch(what: str, url: str, bearer: str) -> dict[str, Any]:
     where = urlsplit(url).netloc
     with closing(http.client.HTTPConnection(where, timeout=ANSWER_SECONDS)) as connection:
-        connection.request("GET", "/api/health", headers={"Authorization": f"Bearer {bearer}"})
+        connection.request("GET", f"/api/{what}", headers={"Authorization": f"Bearer {bearer}"})
         return json.loads(connection.getresponse().read())
 
 
@@ -105,6 +109,32 @@ def _explain_hung_daemon(places: Places, problem: Exception) -> Finding:
 def _explain_hung_keeper(pid: int) -> Finding:
     says = describe_hang("keeper", pid, "No command can be run meanwhile.")
     return Finding(name="keeper", level="bad", says=says, fix=FORCE)
+
+
+def _check_policy(places: Places, policy: dict[str, Any]) -> Iterator[Finding]:
+    """Whether the policy is in force, and whether the journal on disk still has the last event of the daemon.
+
+    The daemon knows that event from its memory, so a recomputed hash chain does not pass.
+    """
+    changes = [f"{change['change']}: {change['what']}" for change in policy.get("changes", ())]
+    if changes:
+        says = " · ".join([policy["suspended"], *changes[:MOST_FAULTS]])
+        yield Finding(name="policy", level="bad", says=says, fix="handrail rules accept")
+    elif "changes" in policy:
+        says = "Rules, trusted folders and settings are as a person accepted them."
+        yield Finding(name="policy", level="ok", says=says)
+    if "head_seq" in policy:
+        head = Link(policy["head_seq"], bytes.fromhex(policy["head_chain"]))
+        if not _has_event(places.database, head):
+            says = f"The daemon wrote event {head.seq}, which is gone or altered in {places.database}."
+            yield Finding(name="journal", level="bad", says=says, fix=COPY)
+
+
+def _has_event(database: Path, head: Link) -> bool:
+    try:
+        return has_event(database, head)
+    except sqlite3.Error:
+        return False
 
 
 def _check_orphaned_keeper(places: Places) -> Iterator[Finding]:
@@ -266,12 +296,13 @@ def check_journal(places: Places) -> Finding:
     if places.database.stat().st_size == 0 and places.head.exists():
         says = f"{places.database} is empty, but {places.head.name} names its last event."
         return Finding(name="journal", level="bad", says=says, fix="Put a backup in its place.")
-    verdict = verify(places.database, places.head)
+    verdict, anchored = verify(places.database, places.head), check_anchor(places.database)
+    is_whole = verdict.ok and not anchored
     return Finding(
         name="journal",
-        level="ok" if verdict.ok else "bad",
-        says=str(verdict),
-        fix=None if verdict.ok else COPY,
+        level="ok" if is_whole else "bad",
+        says=" ".join([str(verdict), *anchored[:MOST_FAULTS]]),
+        fix=None if is_whole else COPY,
     )
 
 

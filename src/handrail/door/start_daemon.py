@@ -35,6 +35,9 @@ KEPT_PREFIXES = ("LC_", "XDG_")
 INSIDE = "HANDRAIL_TERMINAL"
 """Set in every process of a terminal. A daemon started there would be stopped with the terminal."""
 
+UNATTENDED = "HANDRAIL_UNATTENDED"
+"""Tells the daemon that no person started it directly, so that a changed policy is not taken up."""
+
 LOG_MAX = 1 << 20
 """Bytes of the log of early daemon output, which is not rotated; bounds its size."""
 
@@ -103,7 +106,8 @@ class Starter:
             self._count(answer == "started")
             return None
         argv = self._argv or (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
-        return _Started(detach(argv, clean(os.environ, self._keep), self.log), before)
+        environment = {**clean(os.environ, self._keep), UNATTENDED: "1"}
+        return _Started(detach(argv, environment, self.log), before)
 
     @property
     def _can_use_keeper(self) -> bool:

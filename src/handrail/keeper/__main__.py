@@ -92,7 +92,7 @@ def _start_daemon(places: Places) -> int:
     return os.posix_spawn(
         DAEMON[0],
         DAEMON,
-        {**os.environ, **places.environment},
+        {**os.environ, **places.environment, "HANDRAIL_UNATTENDED": "1"},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),

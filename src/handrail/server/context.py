@@ -14,6 +14,7 @@ from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
 from handrail.agents.registry import Registry
 from handrail.gate.gate import Gate
+from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.gate.tool import Undoer
 from handrail.server.access import Access, Person
 from handrail.server.api.call_models import Restart
@@ -87,6 +88,8 @@ class ServerContext:
     journal: Journal
     records: Records
     gate: Gate
+    policy: AcceptedPolicy
+    """The rules, trusted folders and settings that a person accepted."""
     terminals: Terminals
     settings: TerminalSettings
     """Settings for terminals that people open: environment, shell, limits."""

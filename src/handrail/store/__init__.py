@@ -8,6 +8,7 @@ EXPORTS = {
         "Actor CLIENT HANDRAIL OPERATION PERSON actor_from_text agent_actor approval_actor person_on "
         "rule_actor tool_actor"
     ),
+    "anchor": "check_anchor",
     "approvals": "ApprovalRecord",
     "blobs": "BlobRetention BlobUnavailable Blobs ImageRetention",
     "calls": "CallHistory CallRecord Status TypicalDuration",
@@ -17,14 +18,15 @@ EXPORTS = {
         "ActivityEnded ActivityStarted AgentEnded ApprovalAnswered ApprovalExpired ApprovalOpened "
         "ApprovalWithdrawn CallClientGone CallHandedBack CallOpened CallSettled CallStarted CallStopped "
         "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped Entry Event FilesRestored "
-        "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn RuleAdded RuleRemoved "
+        "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted RuleAdded RuleRemoved "
         "SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten TerminalOpened "
         "TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened ThreadRenamed"
     ),
     "export": "Export NotImportable export import_thread",
     "export_markdown": "as_markdown",
     "file_changes": "ChangeRecord UndoRecord",
-    "integrity": "backup verify",
+    "hash_chain": "Link",
+    "integrity": "backup has_event verify",
     "journal": "Journal open_journal",
     "operations": "ActivityRecord OperationHistory",
     "records": "Records open_records",

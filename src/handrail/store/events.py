@@ -23,7 +23,7 @@ from handrail.store.calls import (
 from handrail.store.credentials import CredentialIssued, CredentialRevoked, PersonSignedIn, SignInRevoked
 from handrail.store.file_changes import FilesRestored
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
-from handrail.store.rules import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.rules import FolderDistrusted, FolderTrusted, PolicyAccepted, RuleAdded, RuleRemoved
 from handrail.store.terminals import (
     TerminalAsked,
     TerminalClosed,
@@ -101,6 +101,7 @@ Event = Annotated[
     | RuleRemoved
     | FolderTrusted
     | FolderDistrusted
+    | PolicyAccepted
     | FilesRestored
     | ThreadOpened
     | ThreadRenamed
@@ -161,6 +162,7 @@ __all__ = [
     "OperationEnded",
     "OperationOpened",
     "PersonSignedIn",
+    "PolicyAccepted",
     "PromptDropped",
     "PromptSent",
     "RuleAdded",

@@ -72,6 +72,12 @@ def verify(path: Path, head: Path | None) -> Verdict:
     return Verdict(rows=walk.rows, erased=walk.erased, last=walk.last, faults=tuple(walk.faults[:FAULTS_MAX]))
 
 
+def has_event(path: Path, link: Link) -> bool:
+    """Whether the journal at `path` has this event with this hash, and so every event before it as it was then."""
+    with closing(open_reader(path)) as connection:
+        return has_link(connection, link)
+
+
 class _Walk:
     """Verifies the chain row by row and collects faults."""
 

@@ -131,6 +131,11 @@ class Journal:
             self.queue.order_commit(sync)
             await self._waiting.setdefault(seq, Bell()).wait()
 
+    async def advanced(self, seq: int) -> None:
+        """Return when an event after `seq` is on disk."""
+        while self.durable <= seq:
+            await self._bell.wait()
+
     async def written(self) -> None:
         """Return when every event and change queued so far is on disk; raise `Unwritable` when some are lost."""
         fates: list[Fate] = []

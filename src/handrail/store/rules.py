@@ -58,6 +58,16 @@ class FolderDistrusted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyAccepted:
+    """A person accepted rules, trusted folders or settings that had changed without Handrail."""
+
+    kind: Literal["PolicyAccepted"] = "PolicyAccepted"
+    by: str
+    changes: tuple[str, ...]
+    """Each change in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRecord:
     """A rule created by a person, in force until `removed_at`."""
 

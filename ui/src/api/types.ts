@@ -30,6 +30,7 @@ export type Usual = Schemas["Usual"];
 export type Verdict = Schemas["Verdict"];
 export type Effect = Verdict["effect"];
 export type Comment = Schemas["Comment"];
+export type PolicyView = Schemas["PolicyView"];
 export type Restart = Schemas["Restart"];
 
 export type Caller = Schemas["Caller"];

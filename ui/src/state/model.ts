@@ -3,7 +3,7 @@
  *
  * Untouched calls keep their identity, so that only changed rows are redrawn.
  */
-import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, Restart, State, TerminalView } from "../api/types.ts";
+import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, PolicyView, Restart, State, TerminalView } from "../api/types.ts";
 import { approvalFromEvent, callFromEvent, terminalFromEvent } from "./fromEvents.ts";
 
 /** A call as far as the page knows it: `CallOpened` does not carry how long such calls take. */
@@ -42,6 +42,8 @@ export interface Model {
   readonly started: Restart;
   readonly autoApprove: boolean;
   readonly humanInTheLoop: boolean;
+  /** Whether rules and settings are in force, and what changed without Handrail. */
+  readonly policy: PolicyView;
   /** The sequence number of the last event about rules or trusted folders; they are fetched again when it grows. */
   readonly ruled: number;
   /** The same for threads. */
@@ -87,12 +89,13 @@ export function isOpen(call: Pick<CallView, "status">): boolean {
   return call.status === "waiting" || call.status === "running";
 }
 
-function heading(state: State): Pick<Model, "version" | "started" | "autoApprove" | "humanInTheLoop" | "commandLine"> {
+function heading(state: State): Pick<Model, "version" | "started" | "autoApprove" | "humanInTheLoop" | "policy" | "commandLine"> {
   return {
     version: state.version,
     started: state.started,
     autoApprove: state.auto_approve,
     humanInTheLoop: state.human_in_the_loop,
+    policy: state.policy,
     commandLine: state.command_line,
   };
 }
@@ -172,6 +175,7 @@ class Draft {
       case "RuleRemoved":
       case "FolderTrusted":
       case "FolderDistrusted":
+      case "PolicyAccepted":
         this.ruled = seq;
         return;
       case "ThreadOpened":

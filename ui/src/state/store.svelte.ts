@@ -45,6 +45,12 @@ export class Store {
     return () => void this.listeners.delete(listener);
   }
 
+  /** Fetches again what events do not carry: whether the policy is in force. */
+  async refreshHeading(): Promise<void> {
+    const state = await this.api.state().catch(() => null);
+    if (state && this.model) this.model = updateHeading(this.model, state);
+  }
+
   private async run(): Promise<void> {
     let pause = FIRST_PAUSE_MS;
     while (!this.end.signal.aborted) {

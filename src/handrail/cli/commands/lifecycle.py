@@ -19,6 +19,7 @@ import typer
 from handrail import __version__
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command
+from handrail.cli.commands.accept_policy import accept_first, expect_config, find_policy, show_taken
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import note, say
@@ -71,6 +72,7 @@ def up(
             )
     try:
         with reach("person") as person:
+            accept_first(person)
             show_page(person, browse=not no_open)
     except Failure as refused:
         note(str(refused))
@@ -142,6 +144,7 @@ def restart(port: Port = None) -> None:
     running: list[str] = []
     try:
         with reach("person") as link:
+            expect_config(link)
             running = [call["id"] for call in link.get("state")["calls"] if call["status"] == "running"]
             shut_down(link, [link.pid], keep_terminals=True)
     except Failure as failure:
@@ -150,6 +153,12 @@ def restart(port: Port = None) -> None:
         note("It was not running.")
     with reach("read", start=True, argv=_daemon_argv(port), keep=_kept_variables()) as link:
         say(f"Handrail runs at {link.url} (pid {link.pid}): {_describe_restart(link, running)}")
+        show_taken(find_policy(link))
+    try:
+        with reach("person") as person:
+            accept_first(person)
+    except Failure as refused:
+        note(str(refused))
 
 
 def open_page(

@@ -15,6 +15,7 @@ import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command, plain_app
+from handrail.cli.commands import accept_policy
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, workspace
@@ -72,6 +73,7 @@ def add_to(app: typer.Typer) -> None:
     )(add)
     add_command(group, "remove", "handrail rules remove r1f")(remove)
     add_tester_to(group)
+    accept_policy.add_to(group)
     app.add_typer(group, name="rules")
 
 
@@ -87,12 +89,14 @@ def rules(
     here = workspace(folder)
     with reach("read") as link:
         answer = link.get("rules", workspace=None if here is None else str(here))
+        held = accept_policy.find_policy(link)
     views = [view for view in answer["rules"] if every or _applies_in(view["rule"], here)]
     if as_json_:
         print_json([flatten_rule(view) for view in views])
         return
     now, wide = int(time.time() * 1000), width() >= WIDE
     print_table(rule_columns(wide), [rule_cells(view, now, wide) for view in views])
+    accept_policy.warn_of_changes(held)
     for line in (_describe_folder(answer, here), *_describe_suggestions(answer)):
         note((exact_line(line), "dim"))
 

@@ -15,6 +15,7 @@ import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command
+from handrail.cli.commands.accept_policy import find_policy, format_change, warn_of_changes
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import Piece, print_json, print_table, say
@@ -22,6 +23,7 @@ from handrail.door.own_processes import describe_hung_keeper, find_hung_keeper
 from handrail.paths import Places
 
 if TYPE_CHECKING:
+    from handrail.cli.wire import PolicyView
     from handrail.doctor.checks import Finding
 
 
@@ -63,12 +65,15 @@ class Status:
     """Running calls."""
     waiting: int
     """Open approvals."""
+    held: tuple[str, ...]
+    """What changed without Handrail and no person has accepted; while there is any, everything asks."""
 
 
 def status(as_json_: AsJson = False) -> None:
     """Show whether Handrail runs, where, and how many calls wait. Exit status 3 if it does not run."""
     with _explain_hang(), reach("read") as link:
-        state = _build_status(link)
+        policy = find_policy(link)
+        state = _build_status(link, policy)
     if as_json_:
         print_json(asdict(state))
         return
@@ -79,6 +84,7 @@ def status(as_json_: AsJson = False) -> None:
     say(f"  calls   {state.running} running, {format_count(state.waiting, 'approval')} waiting for you")
     if state.hung_keeper_pid:
         say((describe_hung_keeper(state.hung_keeper_pid), "red"))
+    warn_of_changes(policy, say)
 
 
 def doctor(
@@ -172,7 +178,7 @@ def _explain_hang() -> Generator[None]:
         raise Failure(f"{failure} {describe_hung_keeper(pid)}", failure.code) from None
 
 
-def _build_status(link: Link) -> Status:
+def _build_status(link: Link, policy: "PolicyView | None") -> Status:
     health, state = link.get("health"), link.get("state")
     return Status(
         pid=link.pid,
@@ -183,6 +189,7 @@ def _build_status(link: Link) -> Status:
         hung_keeper_pid=health.get("hung_keeper"),
         running=sum(call["status"] == "running" for call in state["calls"]),
         waiting=len(state["approvals"]),
+        held=tuple(format_change(change) for change in policy["changes"]) if policy else (),
     )
 
 

@@ -192,6 +192,8 @@ class FolderState:
     """The folder is trusted, and its config file is unchanged since then."""
     now: int
     """Milliseconds since 1970."""
+    suspended: str = ""
+    """Why no rule may allow anything, as a sentence; empty in normal operation."""
 
 
 def explain_lapse(rule: Rule, origin: Origin, here: FolderState) -> str:
@@ -202,6 +204,8 @@ def explain_lapse(rule: Rule, origin: Origin, here: FolderState) -> str:
         return f"It holds in {rule.workspace} only."
     if rule.effect != "allow":
         return ""
+    if here.suspended:
+        return here.suspended
     if origin == "project":
         return "" if here.file_trusted else CHANGED if here.trusted else UNTRUSTED
     # A rule that a person made for this folder needs no trust in the folder.

@@ -6,8 +6,8 @@ and of a project's file. Decisions are made in policy.py; usage counts are in th
 
 import os
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -56,7 +56,10 @@ class UserRules:
 
 
 def build_folder_settings(standing: UserRules, here: FolderState, project: Project) -> FolderSettings:
-    """Settings for a folder. Its project file can only make them stricter, unless that file is trusted."""
+    """Settings for a folder. Its project file can only make them stricter, unless that file is trusted.
+
+    While the policy is suspended, settings only make it stricter.
+    """
     default, careful = standing.default, standing.human_in_the_loop
     config = project.config
     if config.default_policy is not None and (
@@ -65,6 +68,8 @@ def build_folder_settings(standing: UserRules, here: FolderState, project: Proje
         default = config.default_policy
     if config.human_in_the_loop is not None and (here.file_trusted or config.human_in_the_loop):
         careful = config.human_in_the_loop
+    if here.suspended:
+        return FolderSettings(default="deny" if default == "deny" else "ask", distrust=here.suspended)
     return FolderSettings(
         default=default,
         human_in_the_loop=careful,
@@ -111,6 +116,12 @@ class Rules:
         """Called in a task after rules or trust changed, so that open approvals can be decided again."""
         self.on_apply: list[Callable[[], None]] = []
         """Called in the same step as the change, also outside of a task."""
+        self.before_record: Callable[[RuleEvent], Awaitable[None]] | None = None
+        """Awaited before a change is recorded."""
+        self.after_record: Callable[[], None] | None = None
+        """Called in a task after a change was recorded and applied."""
+        self.suspended = ""
+        """Why no rule, trusted folder or setting may allow anything, as a sentence; empty in normal operation."""
         self.home = os.path.realpath(Path.home() if home is None else home)
         self.now = now
         self._journal = journal
@@ -239,6 +250,8 @@ class Rules:
             self._notify()
         try:
             async with self._one_change:
+                if self.before_record is not None:
+                    await self.before_record(event)
                 seq = self._journal.append(event)
                 await self._journal.committed(seq)
         except Unwritable:
@@ -247,6 +260,8 @@ class Rules:
             raise
         finally:
             self._notify()
+        if self.after_record is not None:
+            self.after_record()
         return seq
 
     def _landed(self, entry: Entry) -> None:
@@ -276,6 +291,17 @@ class Rules:
                 _restore(self._folders.trusted, trusted, folder)
         self._changed()
 
+    def suspend(self, why: str) -> None:
+        """Ask about everything that is not always allowed, until `resume`. Rules that deny stay in force."""
+        self.suspended = why
+        self._changed()
+
+    def resume(self) -> None:
+        """Take up the rules, trusted folders and settings. Call it in a task."""
+        self.suspended = ""
+        self._changed()
+        self._notify()
+
     def folder(self, folder: str) -> FolderTrust:
         """Current trust and config file of a folder."""
         return self._folders.folder(os.path.realpath(folder))
@@ -294,7 +320,7 @@ class Rules:
     def listing(self, workspace: str | None = None) -> list[ListedRule]:
         """All rules in evaluation order, each as in force in `workspace`, or without one in its own folder."""
         root = None if workspace is None else os.path.realpath(workspace)
-        here = None if root is None else self._folders.here(root, self.now())
+        here = None if root is None else self._here(root, self.now())
         point = (
             None if here is None else build_folder_settings(self.standing, here, self._folders.project(root))
         )
@@ -305,10 +331,21 @@ class Rules:
     def _home_of(self, rule: Rule) -> FolderState:
         """The folder of a rule; for a rule without one, any trusted folder."""
         if rule.workspace is not None:
-            return self._folders.here(rule.workspace, self.now())
-        return FolderState(root=None, trusted=True, file_trusted=True, now=self.now())
+            return self._here(rule.workspace, self.now())
+        return FolderState(
+            root=None, trusted=True, file_trusted=True, now=self.now(), suspended=self.suspended
+        )
+
+    def _here(self, root: str | None, now: int) -> FolderState:
+        here = self._folders.here(root, now)
+        if not self.suspended:
+            return here
+        return replace(here, trusted=False, file_trusted=False, suspended=self.suspended)
 
     def _everywhere(self) -> FolderSettings:
+        if self.suspended:
+            default: Effect = "deny" if self.standing.default == "deny" else "ask"
+            return FolderSettings(default=default, anywhere=True, distrust=self.suspended)
         return FolderSettings(
             default=self.standing.default,
             human_in_the_loop=self.standing.human_in_the_loop,
@@ -319,7 +356,7 @@ class Rules:
     def _policy(
         self, root: str | None, project: Project, now: int, more: Iterable[OriginRule] = ()
     ) -> Policy:
-        here = self._folders.here(root, now)
+        here = self._here(root, now)
         known = sorted([*more, *self.known(root)], key=_nearness)
         rules = [each.rule for each in known if not explain_lapse(each.rule, each.origin, here)]
         return Policy(rules, build_folder_settings(self.standing, here, project), root=root, home=self.home)

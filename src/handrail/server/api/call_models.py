@@ -144,6 +144,45 @@ class Restart(Wire):
     terminals_adopted: int
 
 
+class PolicyChangeView(Wire):
+    """One difference between the accepted policy and the current one."""
+
+    part: Literal["rules", "config", "journal"]
+    """rules: rules made by people, and trusted folders. journal: the record itself."""
+    change: Literal["added", "removed", "changed"]
+    what: str
+
+
+class PolicyView(Wire):
+    """Whether rules, trusted folders and settings are in force."""
+
+    suspended: str
+    """Why everything asks, as a sentence; empty in normal operation."""
+    known: bool
+    """False if there was nothing to compare with: after a boot, or if the keeper had ended."""
+    changes: list[PolicyChangeView]
+    """Differences that no person has accepted."""
+    digest: str
+    """Identifies these differences. An acceptance of others is refused."""
+    taken: list[PolicyChangeView]
+    """Settings that the last start took up, because a person asked for it with `handrail restart`."""
+    head_seq: int
+    head_chain: str
+    """The last event that this daemon wrote, and its hash: the journal on disk must have it."""
+
+
+class AcceptBody(Wire):
+    """Accept the differences with this digest."""
+
+    digest: Annotated[str, Field(min_length=64, max_length=64)]
+
+
+class ExpectBody(Wire):
+    """The digest of the settings that the next start may take up."""
+
+    config: Annotated[str, Field(min_length=64, max_length=64)]
+
+
 class State(Wire):
     """A snapshot. Apply the events after `seq` to bring it up to date."""
 
@@ -153,6 +192,7 @@ class State(Wire):
     started: Restart
     auto_approve: bool
     human_in_the_loop: bool
+    policy: PolicyView
     command_line: str
     """The command that an MCP client launches to connect."""
     calls: list[CallView]

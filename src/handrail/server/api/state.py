@@ -7,6 +7,7 @@ from handrail.server.api import calls
 from handrail.server.api.approvals import load_open_views
 from handrail.server.api.call_models import CallView, Health, LiveEntries, State
 from handrail.server.api.models import as_json
+from handrail.server.api.policy_changes import policy_view
 from handrail.server.api.terminals import build_views
 from handrail.server.context import ServerContext, person_of
 from handrail.server.live.event_stream import filter_entries
@@ -36,8 +37,9 @@ def routes(context: ServerContext) -> APIRouter:
             now=calls.now_ms(),
             version=__version__,
             started=context.started,
-            auto_approve=standing.default == "allow",
+            auto_approve=standing.default == "allow" and not context.gate.rules.suspended,
             human_in_the_loop=standing.human_in_the_loop,
+            policy=policy_view(context),
             command_line=context.command_line,
             calls=open_calls,
             recent=[calls.call_view(call, None) for call in newest if call.id not in context.gate.open],

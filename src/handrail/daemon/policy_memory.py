@@ -1,0 +1,136 @@
+"""What the keeper remembers of the policy and of the journal, so that a change behind the daemon's back is detected.
+
+Reads both at the start, and stores them after each change. The keeper's memory is out of reach for the processes that it
+started, but it ends with the keeper.
+"""
+
+import logging
+from collections.abc import MutableMapping
+from contextlib import suppress
+
+import anyio
+from anyio import to_thread
+
+from handrail.config import Config, describe_settings
+from handrail.gate.rules.accepted_policy import AcceptedPolicy, FoundPolicy
+from handrail.gate.rules.policy_snapshot import Baseline, PolicySnapshot, decode_baseline
+from handrail.keeper.protocol import Done, Remember
+from handrail.paths import Places
+from handrail.store.anchor import check_anchor
+from handrail.store.hash_chain import Link
+from handrail.store.integrity import has_event
+from handrail.store.journal import Journal
+from handrail.store.rule_replay import RuleReplay
+from handrail.terminal.keeper_client import Keeper, KeeperError
+from handrail.terminal.person_check import runs_inside_handrail
+
+log = logging.getLogger(__name__)
+
+POLICY, HEAD = "policy", "journal-head"
+"""Keys in the keeper's memory."""
+UNATTENDED = "HANDRAIL_UNATTENDED"
+"""Set in the environment of a daemon that a door, the command line or the keeper started, not a person directly."""
+HEAD_SECONDS = 1.0
+"""Least seconds between two stored heads of the journal. Bounds the cost under load."""
+KEEP_SECONDS = 2.0
+"""Bounds the wait for a keeper that hangs: a person waits for the rule that is being added."""
+RETRY_SECONDS = 0.2
+
+
+class PolicyMemory:
+    """The keeper's memory of the accepted policy and of the journal's head."""
+
+    def __init__(self, keeper: Keeper, journal: Journal, places: Places) -> None:
+        self._keeper, self._journal, self._places = keeper, journal, places
+        self._kept_by = 0
+        self._lost = anyio.Event()
+
+    async def find(
+        self, config: Config, replay: RuleReplay, environ: MutableMapping[str, str]
+    ) -> FoundPolicy:
+        """Compare the start with the memory. A daemon that runs inside Handrail trusts no keeper's memory."""
+        is_inside = runs_inside_handrail()
+        attended = environ.pop(UNATTENDED, "") == "" and not is_inside
+        faults = (*replay.faults, *await to_thread.run_sync(check_anchor, self._places.database))
+        if not is_inside and (head := _decode_head(await self._keeper.recall(HEAD))) is not None:
+            faults += self._check_head(head)
+        return FoundPolicy(
+            snapshot=PolicySnapshot(
+                rules={each.rule.id: each.rule for each in replay.rules if each.rule.scope != "session"},
+                folders={each.folder: each.config for each in replay.folders},
+                settings=describe_settings(config),
+            ),
+            baseline=None if is_inside else await self._recall_baseline(),
+            attended=attended,
+            faults=faults,
+        )
+
+    async def keep(self, blob: bytes) -> None:
+        """Store the accepted policy. Without a keeper, `run` stores it later."""
+        try:
+            with anyio.move_on_after(KEEP_SECONDS):
+                await self._keeper.request(Remember(self._keeper.number(), POLICY, blob), Done)
+        except KeeperError as problem:
+            log.warning("the keeper does not remember the policy: %s", problem)
+
+    def keeper_lost(self) -> None:
+        """The keeper died: store everything again in the next one."""
+        self._lost.set()
+
+    async def run(self, policy: AcceptedPolicy) -> None:
+        """Store the policy and the head of the journal after each change, until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(policy.run)
+            while True:
+                if self._keeper.pid == 0:
+                    await anyio.sleep(RETRY_SECONDS)
+                    continue
+                await self._store(policy)
+                await self._wait_for_news()
+                await anyio.sleep(HEAD_SECONDS)
+
+    async def store_head(self, policy: AcceptedPolicy) -> None:
+        """Store the head of the journal, unless no person has accepted how the journal changed."""
+        if policy.holds_journal:
+            return
+        link = self._journal.link
+        with suppress(KeeperError), anyio.move_on_after(KEEP_SECONDS):
+            await self._keeper.request(Remember(self._keeper.number(), HEAD, _encode_head(link)), Done)
+
+    async def _store(self, policy: AcceptedPolicy) -> None:
+        self._lost = anyio.Event()
+        if self._keeper.pid != self._kept_by:
+            self._kept_by = self._keeper.pid
+            await policy.remember()
+        await self.store_head(policy)
+
+    async def _wait_for_news(self) -> None:
+        """Wait for a commit, or for the loss of the keeper."""
+        async with anyio.create_task_group() as group:
+
+            async def wait_for_loss() -> None:
+                await self._lost.wait()
+                group.cancel_scope.cancel()
+
+            group.start_soon(wait_for_loss)
+            await self._journal.advanced(self._journal.link.seq)
+            group.cancel_scope.cancel()
+
+    async def _recall_baseline(self) -> Baseline | None:
+        return decode_baseline(await self._keeper.recall(POLICY))
+
+    def _check_head(self, head: Link) -> tuple[str, ...]:
+        if has_event(self._places.database, head):
+            return ()
+        return (f"The journal had reached event {head.seq}, which is gone or altered.",)
+
+
+def _encode_head(link: Link) -> bytes:
+    return f"{link.seq} {link.chain.hex()}".encode()
+
+
+def _decode_head(blob: bytes | None) -> Link | None:
+    if not blob:
+        return None
+    seq, chain = blob.decode().split()
+    return Link(int(seq), bytes.fromhex(chain))
