@@ -287,3 +287,22 @@ def test_a_rule_and_trust_that_cannot_be_recorded_are_refused_and_not_in_force(g
         [],
         [False],
     )
+
+
+def test_a_new_keeper_is_told_what_the_killed_one_knew(ground: Ground) -> None:
+    """A person restarts when the keeper has died; that must not take up what was changed meanwhile."""
+    killed = ground.account.keeper
+    ground.kill_keeper()
+
+    def is_replaced() -> bool:
+        with contextlib.suppress(ValueError):
+            return ground.account.keeper != killed
+        return False
+
+    until(is_replaced, "the daemon starts another keeper")
+    ground.tamper(APPEND_EVENT, recompute=True)
+    restarted = ground.account.handrail("restart")
+    assert restarted.returncode == 0
+    assert "r666" in restarted.stderr
+    assert not ground.runs_unasked()
+    assert ground.policy()["known"]

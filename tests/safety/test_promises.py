@@ -42,6 +42,14 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "tools.terminals.test_send_to_terminal.test_an_answer_meant_for_one_program_never_reaches_another",
             "tools.terminals.test_send_to_terminal.test_an_answer_holds_for_the_folder_that_was_shown",
             "tools.terminals.test_send_to_terminal.test_an_answer_holds_for_the_very_bytes_that_were_shown",
+            "gate.rules.test_rules.test_an_allow_rule_that_cannot_be_recorded_is_never_in_force",
+            "gate.rules.test_rules.test_trust_that_cannot_be_recorded_is_not_given",
+            "safety.test_policy.test_a_rule_and_trust_that_cannot_be_recorded_are_refused_and_not_in_force",
+            "safety.test_policy.test_a_row_in_the_tables_is_no_rule_and_is_reported",
+            "safety.test_policy.test_a_forged_event_with_a_recomputed_chain_is_no_rule_until_a_person_accepts_it",
+            "safety.test_policy.test_a_changed_config_is_not_taken_up_by_a_daemon_that_no_person_restarted",
+            "safety.test_policy.test_with_the_keeper_killed_too_nothing_is_taken_up",
+            "safety.test_policy.test_a_config_that_changes_after_the_person_restarted_is_not_taken_up",
         ),
     ),
     "N2": (
@@ -72,6 +80,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_children.test_after_the_launcher_was_killed_a_search_is_marked_again",
             "launcher.test_programs.test_a_program_that_a_user_can_replace_is_not_found",
             "house.test_processes.test_only_the_launcher_keeper_doors_and_a_persons_commands_start_processes",
+            "safety.test_policy.test_a_command_cannot_accept_for_the_person",
         ),
     ),
     "N3": (
@@ -199,6 +208,9 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "store.test_integrity.test_a_payload_altered_together_with_its_hash_is_found_by_the_chain",
             "store.test_integrity.test_a_cut_tail_is_found_by_the_head_file",
             "store.test_integrity.test_an_erased_payload_is_no_fault",
+            "safety.test_policy.test_a_recomputed_chain_is_reported_by_doctor_and_held_back_after_a_restart",
+            "store.test_anchor.test_a_recomputed_chain_is_detected",
+            "store.test_rule_replay.test_an_event_that_was_altered_or_added_is_not_used",
         ),
     ),
     "N13": (

@@ -78,7 +78,7 @@ async def test_a_rule_of_the_user_would_have_decided_nothing_in_an_untrusted_fol
         prompts = await asked(tmp_path, at, ("make", "allow"))
         rule = at.rules.build_rule(command="make", scope="user")
         assert measure_rule(rule, prompts, (), at.rules.policy).decided == 0
-        at.trust()
+        await at.trust()
         assert measure_rule(rule, prompts, (), at.rules.policy).decided == 1
 
 
@@ -105,7 +105,7 @@ async def test_what_a_rule_decides_by_now_is_not_suggested_again(tmp_path: Path)
     async with desk(tmp_path) as at:
         prompts = await asked(tmp_path, at, *often("npm test", "allow", 3))
         assert len(suggest_from_history(prompts, at.rules.policy)) == 1
-        at.add(command="npm")
+        await at.add(command="npm")
         assert suggest_from_history(prompts, at.rules.policy) == []
 
 
