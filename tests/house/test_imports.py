@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "config": EVERYONE,
     "provider_keys": EVERYONE,
     "keeper": EVERYONE,
-    "door": {*EVERYONE, "keeper.protocol"},
+    "door": {*EVERYONE, "keeper.lineage", "keeper.protocol"},
     "launcher": {*EVERYONE, "keeper.lineage"},
     "store": ALMOST,
     "gate": {*ALMOST, "store"},

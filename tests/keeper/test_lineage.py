@@ -1,9 +1,11 @@
 """Who is marked, who descends from whom, and who is at the other end of a socket."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +13,19 @@ from pathlib import Path
 import pytest
 
 import handrail.keeper.lineage
-from handrail.keeper.lineage import Peer, descends_from, hard_limit, identity, is_marked, own_limit
+from handrail.keeper.lineage import (
+    KERNEL_DEFAULT,
+    NO_REFERENCE,
+    Peer,
+    descends_from,
+    explain_mark,
+    hard_limit,
+    identity,
+    is_marked,
+    own_limit,
+    reference,
+    stated_limit,
+)
 
 SRC = str(Path(handrail.keeper.lineage.__file__).parents[2])
 DOUBLE_FORK = (
@@ -22,6 +36,12 @@ DOUBLE_FORK = (
     "os.setsid()\n"
     "if os.fork(): os._exit(0)\n"
     "print(os.getpid(), flush=True); time.sleep(1000)\n"
+)
+
+
+LOWER = (
+    "import resource\nlimit = resource.prlimit(0, resource.RLIMIT_MSGQUEUE)[1] - 1\n"
+    "resource.setrlimit(resource.RLIMIT_MSGQUEUE, (limit, limit))\n"
 )
 
 
@@ -67,10 +87,101 @@ def test_an_ordinary_user_cannot_take_the_mark_off() -> None:
         assert line.startswith("1 ")
 
 
-def test_a_mark_is_measured_against_the_first_process_unless_told_otherwise() -> None:
+def test_a_mark_is_measured_against_the_first_process_and_never_above_the_kernels_default() -> None:
     first = hard_limit(1)
     assert first is not None
-    assert is_marked(os.getpid()) == (own_limit() < first)
+    assert reference() == min(first, KERNEL_DEFAULT)
+    assert is_marked(os.getpid()) == (own_limit() < reference())
+
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root to become another user")
+AS_FIRST_PROCESS = ("unshare", "--pid", "--fork", "--mount-proc", "setpriv", "--reuid=65534", "--regid=65534")
+
+
+def run_as_first_process(program: str) -> list[str]:
+    """What a program prints that is pid 1 of its own PID namespace, as an ordinary user."""
+    argv = (*AS_FIRST_PROCESS, "--clear-groups", sys.executable, "-c", program)
+    done = subprocess.run(
+        argv, env={"PYTHONPATH": SRC}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@needs_root
+def test_no_process_moves_the_reference_by_the_limit_of_a_first_process_that_is_its_users() -> None:
+    """The mark was measured against pid 1's limit at the moment of the check, and the same user may lower that."""
+    attack = (
+        "import os, resource\nfrom handrail.keeper.lineage import is_marked, mark, own_limit\nassert os.getpid() == 1\n"
+        "if os.fork(): os.wait(); os._exit(0)\n"
+        "mark(); lowered = own_limit()\nresource.prlimit(1, resource.RLIMIT_MSGQUEUE, (lowered, lowered))\n"
+        "print(resource.prlimit(1, resource.RLIMIT_MSGQUEUE)[1] == lowered, is_marked(os.getpid()))"
+    )
+    assert run_as_first_process(attack) == ["True True"]
+
+
+@needs_root
+def test_where_the_first_process_is_the_users_nobody_is_known_and_the_reason_names_the_way_out() -> None:
+    program = "from handrail.keeper.lineage import explain_no_reference as why; print(why())"
+    assert run_as_first_process(program) == [NO_REFERENCE]
+    assert "/etc/handrail" in NO_REFERENCE
+
+
+@needs_root
+def test_the_limit_that_root_states_is_taken_only_from_a_file_that_root_alone_can_write() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="hr-", dir="/run"))
+    try:
+        folder.chmod(0o755)
+        file = folder / "limit"
+        assert stated_limit(str(file)) is None
+        file.write_text("5000\n")
+        assert stated_limit(str(file)) == 5000
+        file.write_text("")
+        assert stated_limit(str(file)) == KERNEL_DEFAULT
+        (folder / "link").symlink_to(file)
+        assert stated_limit(str(folder / "link")) is None
+        folder.chmod(0o777)
+        assert stated_limit(str(file)) is None
+        folder.chmod(0o755)
+        os.chown(file, 65534, 65534)
+        assert stated_limit(str(file)) is None
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_whose_shell_was_marked_is_told_which_process_and_how_it_is_mended() -> None:
+    with running(f"import os\n{LOWER}print(os.getpid(), flush=True); input()") as (process, _):
+        told = explain_mark(process.pid)
+        assert f"Process {process.pid} (python" in told
+        for words in ("prlimit", "new terminal", f"--msgqueue={reference()}:{reference()} --pid PID"):
+            assert words in told
+        assert not is_marked(os.getpid())
+
+
+def test_the_limit_of_a_process_that_hides_its_memory_is_known() -> None:
+    program = "from handrail.hardening import hide_memory\nhide_memory(); print(flush=True); input()"
+    with running(program) as (process, _):
+        assert hard_limit(process.pid) == own_limit()
+        assert not is_marked(process.pid)
+
+
+def test_a_listener_that_left_its_socket_to_another_and_is_gone_is_not_trusted(tmp_path: Path) -> None:
+    path = f"/tmp/hr-{os.getpid()}.sock"
+    program = (
+        f"import os, socket, time\ns = socket.socket(socket.AF_UNIX); s.bind({path!r}); s.listen()\n"
+        "child = os.fork()\nif child: print(child, flush=True); os._exit(0)\ntime.sleep(1000)\n"
+    )
+    try:
+        with running(program) as (process, line), socket.socket(socket.AF_UNIX) as sock:
+            process.wait(20)
+            sock.connect(path)
+            peer = Peer.of(sock)
+            assert not peer.is_alive()
+            assert not peer.is_trusted(set(), own_limit())
+            peer.close()
+            os.kill(int(line), 9)
+    finally:
+        Path(path).unlink()
 
 
 def test_a_process_that_is_gone_counts_as_marked() -> None:

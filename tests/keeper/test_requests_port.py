@@ -54,6 +54,44 @@ def test_whoever_connects_while_there_is_no_daemon_is_served_by_the_next(ports: 
         assert page.recv(100) == b"here again"
 
 
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="needs IPv6 on loopback")
+
+
+@needs_ipv6
+def test_the_same_port_of_ipv6_is_held_too(ports: Ports) -> None:
+    four, six = ports.open_both([0])
+    port = number(four)
+    with socket.socket(fileno=six) as listener:
+        assert listener.getsockname()[:2] == ("::1", port)
+    with pytest.raises(OSError, match="in use"):
+        socket.create_server(("::1", port), family=socket.AF_INET6)
+    again = ports.open_both([port])
+    assert [number(descriptor) for descriptor in again] == [port, port]
+
+
+@needs_ipv6
+def test_where_ipv6_is_taken_the_port_is_still_good(ports: Ports) -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as other:
+        port = other.getsockname()[1]
+        (four,) = ports.open_both([port])
+        assert number(four) == port
+
+
+def test_a_daemon_from_before_ipv6_gets_one_socket_and_nothing_else_is_held(ports: Ports) -> None:
+    """Nobody would accept a page on the second one."""
+    port = number(ports.open([0]))
+    if has_ipv6():
+        socket.create_server(("::1", port), family=socket.AF_INET6).close()
+
+
 @pytest.mark.anyio
 async def test_the_next_daemon_is_given_the_same_port_by_the_keeper(home: Path) -> None:
     async with running_keeper(home, end=False) as first:

@@ -32,6 +32,7 @@ from handrail.keeper.protocol import (
 )
 from handrail.paths import Places
 from handrail.terminal.keeper_client import Keeper, KeeperError
+from handrail.terminal.start_keeper import KeeperLauncher, NoKeeperError
 from handrail.terminal.terminals import Terminals
 
 ASK = (
@@ -325,6 +326,43 @@ async def test_a_false_keeper_from_inside_a_terminal_is_not_trusted(home: Path) 
             await until(lambda: bool(mark.pids()))
             with pytest.raises(KeeperError, match="not a trusted keeper"):
                 await scene.keeper.health()
+
+
+async def test_a_keeper_whose_limit_was_lowered_before_it_looked_takes_no_order_from_a_marked_process(
+    home: Path,
+) -> None:
+    """It once measured its peers against its own limit, which another process of the user may lower at its start."""
+    places = Places.under(home)
+    places.make()
+    lower = (
+        "import os, resource, sys; limit = resource.prlimit(0, resource.RLIMIT_MSGQUEUE)[1] - 1; "
+        "resource.setrlimit(resource.RLIMIT_MSGQUEUE, (limit, limit)); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    program = str(Path(lineage.__file__).with_name("__main__.py"))
+    options = ("--idle", "30", "--reference", str(lineage.own_reference()))
+    argv = (sys.executable, "-c", lower, sys.executable, "-I", "-S", program, *options)
+    async with await anyio.open_process(argv, env={**ENV, **places.environment}) as keeper:
+        await until(places.keeper_socket.exists)
+        ask = (sys.executable, "-c", lower, sys.executable, "-c", f"{ASK}print(ask('daemon'))")
+        done = await anyio.run_process((*ask, str(places.keeper_socket)), env=ENV)
+        assert b"does not take orders" in done.stdout
+        with pytest.raises(NoKeeperError, match="carries the mark"):
+            await KeeperLauncher(places, 30.0).connect()
+        keeper.kill()
+
+
+async def test_the_keeper_names_its_daemon_to_anyone(home: Path) -> None:
+    """Command lines and doors compare it with the process that listens on the daemon's socket."""
+    question = b'{"is": "hello", "protocol": 1, "want": "which_daemon"}\n'
+    async with running_keeper(home, end=False) as scene:
+        told = say(scene.places, question)
+        assert isinstance(told, Welcome)
+        assert told.daemon == os.getpid()
+    told = say(scene.places, question)
+    assert isinstance(told, Welcome)
+    assert told.daemon == 0
+    async with running_keeper(home):
+        pass
 
 
 async def test_anyone_of_this_user_may_have_the_daemon_started(

@@ -263,11 +263,25 @@ async def test_what_the_page_and_programs_send_comes_through(bench: Bench, own: 
         assert await bench.reaches(target, [*usual(bench.right(target)), *own]), target
 
 
-async def test_our_other_name_is_as_good_with_its_own_origin(bench: Bench) -> None:
+async def test_under_our_other_name_nobody_is_signed_in_and_only_agents_come_through(bench: Bench) -> None:
     for target in ALL:
         headers = usual(bench.right(target), host="localhost:7433")
-        assert await bench.reaches(target, [*headers, ("origin", "http://localhost:7433")]), target
+        own = [*headers, ("origin", "http://localhost:7433")]
+        assert await bench.reaches(target, own) is (target.area == "agent"), target
         assert not await bench.reaches(target, [*headers, ("origin", ORIGIN)]), target
+
+
+@pytest.mark.parametrize("path", ["/", "/t/x", "//evil.example/", "@evil.example/", "/%0d%0aset-cookie: a"])
+async def test_a_page_under_our_other_name_is_sent_to_the_address_that_is_ours(
+    bench: Bench, path: str
+) -> None:
+    page = next(target for target in ALL if target.area == "page")
+    said, reached = await bench.ask(page, usual(None, host="localhost:7433"), path)
+    assert not reached
+    assert said[0]["status"] == 307
+    headers = {name.decode(): value.decode() for name, value in said[0]["headers"]}
+    assert headers["location"].startswith(f"{ORIGIN}/")
+    assert "\r" not in headers["location"]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from handrail.daemon.state_files import (
     build_connect_command,
     hold_lock,
     print_replaced,
+    prints_on_terminal,
     start_logging,
 )
 from handrail.daemon.terminal_events import TerminalEvents
@@ -65,7 +66,7 @@ from handrail.store.threads.threads import Threads
 from handrail.store.values import Result
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.open_shell import TerminalSettings
-from handrail.terminal.person_check import DoorLaunchers, runs_inside_handrail
+from handrail.terminal.person_check import DoorLaunchers, explain_no_person, runs_inside_handrail
 from handrail.terminal.retention import Retention
 from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.survivors import Survivors
@@ -99,9 +100,11 @@ SHUTDOWN_SECONDS = 4.0
 """Bounds the wait for the keeper when the daemon stops: a person waits for it."""
 SIGN_INS = "sign-ins"
 """The key under which the keeper stores the sign-ins."""
+LAUNCHERS = "launchers"
+"""The key under which the keeper stores the processes that launched a door."""
 SEALED_INSIDE = (
-    "This daemon was started from inside something Handrail had started, so it takes nobody for a person, and no "
-    "page can sign in. Run `handrail down` and then `handrail up` in a terminal of your own."
+    "This daemon was started from inside something Handrail had started, or from a shell that carries its mark, so it takes "
+    "nobody for a person, and no page can sign in. Run `handrail down` and then `handrail up` in a terminal of your own."
 )
 SEALED_KEEPER = (
     "The keeper ended unexpectedly, so nobody is taken for a person any more, but for a page that is signed in "
@@ -159,6 +162,7 @@ class Daemon:
         self._standing = standing
         self._port = config.server.port if port is None else port
         self._announce = announce
+        self._has_person = False
         self._daemon_file = DaemonFile(places, self._port)
         self._stop_requested = anyio.Event()
         self._ends_all = True
@@ -224,19 +228,22 @@ class Daemon:
         async with anyio.create_task_group() as group:
             gate = self._build_gate(foundation, group)
             access = self._access = await self._build_access(foundation)
-            listener = await foundation.keeper.listen(*self._daemon_file.ports)
-            self._daemon_file.note_port(listener.getsockname()[1])
-            url = f"http://{HOST}:{listener.getsockname()[1]}"
+            listeners = await foundation.keeper.listen_both(*self._daemon_file.ports)
+            port = listeners[0].getsockname()[1]
+            self._daemon_file.note_port(port)
+            url = f"http://{HOST}:{port}"
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
             context = await self._build_server_context(foundation, gate, access, url, agent_host)
             mcp = McpServers(gate, self._config.command.wait_seconds)
             callers = Callers(context.prompts.calling)
-            local = LocalSocketServer(mcp, context.access, callers, DoorLaunchers(), context.url)
+            launchers = await self._build_launchers(foundation.keeper)
+            self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
+            local = LocalSocketServer(mcp, context.access, callers, launchers, context.url)
             streamable = StreamableHttp(mcp, callers)
             async with streamable.run():
                 self._start_background(group, foundation, gate)
                 await agent_host.start(group)
-                await self._accept_connections(group, context, listener, local, streamable)
+                await self._accept_connections(group, context, listeners, local, streamable)
                 await self._stop_requested.wait()
                 if self._announce and not self._ends_all:
                     print_replaced()
@@ -354,23 +361,25 @@ class Daemon:
         self,
         group: TaskGroup,
         context: ServerContext,
-        listener: socket.socket,
+        listeners: list[socket.socket],
         local: LocalSocketServer,
         streamable: StreamableHttp,
     ) -> None:
         """Accept connections from now on."""
         budget = ConnectionBudget.of_process()
-        web = WebServer(build_guarded_app(context, streamable, listener.getsockname()[1]), budget)
+        web = WebServer(build_guarded_app(context, streamable, listeners[0].getsockname()[1]), budget)
         group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)
-        group.start_soon(web.serve, [listener])
+        group.start_soon(web.serve, listeners)
         group.start_soon(local.serve, await self._listen_on_socket(), budget.local)
         group.start_soon(create_first_thread, context)
         self._daemon_file.put_up(context.url)
         if self._announce:
             taken_port = None if context.url.endswith(f":{self._port}") else self._port
             group.start_soon(
-                ForegroundOutput(context.access, context.url, context.command_line, taken_port).run
+                ForegroundOutput(
+                    context.access, context.url, context.command_line, taken_port, has_person=self._has_person
+                ).run
             )
 
     @property
@@ -408,14 +417,20 @@ class Daemon:
             for record in await foundation.records.credentials.all()
             if record.revoked_at is None
         ]
-        is_inside = runs_inside_handrail()
+        sealed = SEALED_INSIDE if runs_inside_handrail() else explain_no_person()
         # A keeper met by a daemon that an agent started may be the agent's, with forged sign-ins.
-        kept = b"" if is_inside else await foundation.keeper.recall(SIGN_INS) or b""
+        kept = b"" if sealed else await foundation.keeper.recall(SIGN_INS) or b""
         access = Access(foundation.journal, clients, kept)
-        access.keep = partial(_store_sign_ins, foundation.keeper)
-        if is_inside:
-            access.seal(SEALED_INSIDE)
+        access.keep = partial(_remember, foundation.keeper, SIGN_INS)
+        if sealed:
+            access.seal(sealed)
         return access
+
+    async def _build_launchers(self, keeper: Keeper) -> DoorLaunchers:
+        """The agents that launched doors, with those of the previous daemon."""
+        launchers = DoorLaunchers(await keeper.recall(LAUNCHERS) or b"", lambda: keeper.pid)
+        launchers.keep = partial(_remember, keeper, LAUNCHERS)
+        return launchers
 
     def _keeper_lost(self, why: str) -> None:
         if self._access is not None and not self._stop_requested.is_set():
@@ -471,8 +486,8 @@ class Daemon:
             log.warning("the keeper did not end what it had started: %s", problem)
 
 
-def _store_sign_ins(keeper: Keeper, sign_ins: bytes) -> None:
-    keeper.post(Remember(keeper.number(), SIGN_INS, sign_ins))
+def _remember(keeper: Keeper, key: str, value: bytes) -> None:
+    keeper.post(Remember(keeper.number(), key, value))
 
 
 def build_toolbox(gate: Gate, context: ToolContext, blobs: Blobs, own: Sequence[Path]) -> Toolbox:

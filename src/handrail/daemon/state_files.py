@@ -135,9 +135,18 @@ def start_logging(folder: Path) -> None:
 class ForegroundOutput:
     """Prints the page's address and sign-in links on the terminal that started the daemon."""
 
-    def __init__(self, access: Access, url: str, command_line: str, taken_port: int | None = None) -> None:
-        """`taken_port` is the requested port, if it was taken."""
+    def __init__(
+        self,
+        access: Access,
+        url: str,
+        command_line: str,
+        taken_port: int | None = None,
+        *,
+        has_person: bool = True,
+    ) -> None:
+        """`taken_port` is the requested port, if it was taken. Without `has_person` no link is printed."""
         self._taken_port = taken_port
+        self._has_person = has_person
         self._access = access
         self._url = url
         self._command_line = command_line
@@ -158,6 +167,8 @@ class ForegroundOutput:
     def _print_link(self) -> None:
         if self._access.sealed is not None:
             _print_lines(self._access.sealed)
+        elif not self._has_person:
+            _print_lines("To sign in, run `handrail open` in a terminal of your own.")
         else:
             _print_lines(f"Sign in:  {self._url}/#code={self._access.issue_code()}")
 
@@ -178,6 +189,14 @@ def print_replaced() -> None:
 def _print_lines(*lines: str) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
+
+
+def prints_on_terminal() -> bool:
+    """Whether standard output is a terminal, and so a person may read it."""
+    try:
+        return os.isatty(1)
+    except OSError:
+        return False
 
 
 def _has_keyboard() -> bool:

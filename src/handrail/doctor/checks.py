@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from handrail import __version__
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
-from handrail.door.connect import HelloRefused, dial, say_hello
+from handrail.door.connect import HelloRefused, Impostor, dial, say_hello
 from handrail.door.own_processes import find_daemon, find_hung_keeper, find_keeper
 from handrail.launcher.programs import find_program
 from handrail.paths import Places
@@ -50,7 +50,11 @@ ANSWER_SECONDS = 10.0
 
 
 def check_processes(places: Places, within: float = ANSWER_SECONDS) -> Iterator[Finding]:
-    sock = dial(places)
+    try:
+        sock = dial(places)
+    except Impostor as impostor:
+        yield Finding(name="daemon", level="bad", says=impostor.why, fix=impostor.fix)
+        return
     if sock is None:
         yield Finding(name="daemon", level="warn", says="The daemon is not running.", fix="handrail up")
         yield from _check_orphaned_keeper(places)
@@ -138,10 +142,14 @@ def _has_event(database: Path, head: Link) -> bool:
 
 
 def _check_orphaned_keeper(places: Places) -> Iterator[Finding]:
-    hung = find_hung_keeper(places)
+    try:
+        hung, keeper = find_hung_keeper(places), find_keeper(places)
+    except Impostor as impostor:
+        yield Finding(name="keeper", level="bad", says=impostor.why, fix=impostor.fix)
+        return
     if hung is not None:
         yield _explain_hung_keeper(hung)
-    elif find_keeper(places) is not None:
+    elif keeper is not None:
         says = "A keeper still holds what the last daemon started."
         yield Finding(
             name="keeper", level="warn", says=says, fix="handrail up   (or handrail down, to end it)"

@@ -12,7 +12,7 @@ import os
 import socket
 import time
 
-from handrail.door.connect import dial_path
+from handrail.door.connect import Impostor, dial_path
 
 TYPE_CHECKING = False
 
@@ -61,7 +61,10 @@ class Attached:
     @classmethod
     def attach(cls, places: Places, terminal: str, *, ends: bool) -> Attached:
         """Attach to a terminal; with `ends`, the terminal ends when this connection closes. Raises NotAttached."""
-        sock = dial_path(str(places.keeper_socket))
+        try:
+            sock = dial_path(str(places.keeper_socket))
+        except Impostor as impostor:
+            raise NotAttached(str(impostor)) from None
         if sock is None:
             raise NotAttached("Handrail's keeper does not answer.")
         attached = cls(sock, terminal)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
 import time
 
 from handrail import __version__
 from handrail.framing import HELLO, HELLO_MAX
+from handrail.keeper import lineage
 from handrail.regular_file import read_regular_file
 
 TYPE_CHECKING = False
@@ -34,6 +34,12 @@ STEP = 0.01
 DIAL_SECONDS = 5.0
 """Seconds for one connection attempt; bounds the wait for a listener whose queue stays full."""
 
+KEEPER_SECONDS = 0.5
+"""Seconds for the keeper to name its daemon. It answers in a millisecond; a hung keeper must not delay a client."""
+
+_LAUNCHER = os.getppid()
+"""The parent at the start of this program. If it exits, another process adopts this one."""
+
 
 class DaemonNotRunning(Exception):
     """No daemon answers on the socket; the message gives the reason and a command to try."""
@@ -45,6 +51,19 @@ class DaemonNotRunning(Exception):
 
     def __str__(self) -> str:
         return f"The Handrail daemon is not running: {self.why} {self.fix}"
+
+
+class Impostor(DaemonNotRunning):
+    """Another process listens on Handrail's socket. Nothing has been sent to it."""
+
+    def __init__(self, path: str, pid: int, why: str) -> None:
+        super().__init__(
+            f"process {pid} listens on {path}, but {why}. Nothing was sent to it.",
+            f"End it (`kill {pid}`), then run `handrail up`.",
+        )
+
+    def __str__(self) -> str:
+        return f"This is not Handrail: {self.why} {self.fix}"
 
 
 def connect(
@@ -68,27 +87,83 @@ def connect(
 
 
 def dial(places: Places) -> socket.socket | None:
-    """Connect to a running daemon; None if no daemon listens."""
+    """Connect to a running daemon; None if no daemon listens. Raises Impostor if another process does."""
     for path in _sockets(places):
         sock = dial_path(path)
         if sock:
-            return sock
+            return _check_daemon(sock, path, places)
     return None
 
 
 def dial_path(path: str) -> socket.socket | None:
-    """Connect to a socket if a process of this user listens on it, else None."""
+    """Connect to a socket on which a process of this user listens, else None.
+
+    Raises Impostor if that process is marked as started by Handrail, more than this one.
+    """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(DIAL_SECONDS)
     try:
         sock.connect(path)
+        sock.settimeout(None)
         if _is_ours(sock, path):
-            sock.settimeout(None)
             return sock
     except OSError:
         pass
+    except Impostor:
+        sock.close()
+        raise
     sock.close()
     return None
+
+
+def _is_ours(sock: socket.socket, path: str) -> bool:
+    """Whether the listener is alive and of this user: in a shared directory, another user could have created the socket.
+
+    Its pid is 0 if it runs outside of this process's PID namespace; then `say_hello` sends it no secret.
+    """
+    peer = lineage.Peer.of(sock)
+    try:
+        if peer.uid != os.getuid() or peer.pid == 0 or peer.is_trusted(set(), lineage.own_reference()):
+            return peer.uid == os.getuid()
+        if peer.is_alive():
+            raise Impostor(path, peer.pid, "Handrail started it, or it is marked like what Handrail starts")
+        return False
+    finally:
+        peer.close()
+
+
+def _check_daemon(sock: socket.socket, path: str, places: Places) -> socket.socket | None:
+    """Raise Impostor if the keeper knows another process as its daemon. None if the listener has just exited."""
+    listener = lineage.Peer.of(sock)
+    try:
+        known = _ask_keeper(places) if listener.pid else 0
+        if not known or listener.pid == known:
+            return sock
+        sock.close()
+        if listener.is_alive():
+            raise Impostor(path, listener.pid, f"the keeper's daemon is process {known}")
+        return None
+    finally:
+        listener.close()
+
+
+def _ask_keeper(places: Places) -> int:
+    """The pid of the daemon that the keeper knows; 0 if it knows none, is an older one, or does not answer."""
+    try:
+        keeper = dial_path(str(places.keeper_socket))
+    except Impostor:
+        return 0
+    if keeper is None:
+        return 0
+    with keeper:
+        keeper.settimeout(KEEPER_SECONDS)
+        try:
+            keeper.sendall(b'{"is": "hello", "protocol": 1, "want": "which_daemon"}\n')
+            with keeper.makefile("rb") as lines:
+                reply: Any = json.loads(lines.readline(4096))
+            return int(reply.get("daemon", 0))
+        except (OSError, ValueError, TypeError, AttributeError):
+            return 0
 
 
 def _sockets(places: Places) -> list[str]:
@@ -98,14 +173,6 @@ def _sockets(places: Places) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError):
         named = usual
     return [usual, named] if isinstance(named, str) and named != usual else [usual]
-
-
-def _is_ours(sock: socket.socket, path: str) -> bool:
-    """Whether the listener belongs to this user: in a shared directory, another user could have created the socket."""
-    if sys.platform == "linux":
-        pid_uid_gid = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        return int.from_bytes(pid_uid_gid[4:8], sys.byteorder) == os.getuid()
-    return os.stat(path).st_uid == os.getuid()
 
 
 def _start(
@@ -125,6 +192,10 @@ def _start(
                     return sock
                 starter.step()
                 time.sleep(STEP)
+            known = _ask_keeper(places)
+            if known:
+                why = f"its process {known} has lost its socket, which another program may have removed."
+                raise DaemonNotRunning(why, f"Run `kill -9 {known}`, then `handrail up`; terminals go on.")
             raise _failed("nobody came to its socket in time.", starter.log)
     except OSError as error:
         raise DaemonNotRunning(f"it cannot be started ({error}).", "See `handrail doctor`.") from None
@@ -167,6 +238,10 @@ def say_hello(
     Reads no byte beyond that reply. Leaves the socket blocking. Raises HelloRefused.
     """
     deadline = time.monotonic() + within
+    if (credential or want == "person") and not _may_have_secrets(sock, bool(credential)):
+        raise HelloRefused(
+            "what listens on its socket cannot be recognised as Handrail's. Nothing was sent to it."
+        )
     try:
         sock.settimeout(within)
         sock.sendall(_hello(want, workspace, door, credential))
@@ -182,10 +257,22 @@ def say_hello(
     return reply
 
 
+def _may_have_secrets(sock: socket.socket, is_hosted: bool) -> bool:
+    """Whether the listener is marked no more than this process; for a hosted agent's door: less than this process."""
+    limit = lineage.own_reference() + (is_hosted and lineage.is_marked(os.getpid()))
+    peer = lineage.Peer.of(sock)
+    try:
+        return peer.is_trusted(set(), limit)
+    finally:
+        peer.close()
+
+
 def _hello(want: str, workspace: str | None, door: str | None, credential: str) -> bytes:
     who = {"handrail": HELLO, "want": want, "version": __version__, "pid": os.getpid(), "ppid": os.getppid()}
     where = {"cwd": _cwd(), "workspace": workspace, "door": door or os.urandom(8).hex()}
-    extra = {"credential": credential} if credential else {}
+    extra: dict[str, Any] = {"credential": credential} if credential else {}
+    if os.getppid() != _LAUNCHER:
+        extra["orphaned"] = True
     return json.dumps({**who, **where, **extra}).encode() + b"\n"
 
 

@@ -1,6 +1,7 @@
 """The keeper process: take the lock, open the log and the socket, install signal handlers, run the keeper.
 
-Usage: `python -I -S …/handrail/keeper/__main__.py [--idle SECONDS]`. The environment selects the paths (see `paths`).
+Usage: `python -I -S …/handrail/keeper/__main__.py [--idle SECONDS] [--reference BYTES]`. The environment selects the paths
+(see `paths`). The daemon passes its lineage reference: another process could lower the keeper's own limit at its start.
 It is started by path and in isolated mode: the caller's directory and PYTHONPATH must not choose the code that runs.
 """
 
@@ -29,7 +30,9 @@ DAEMON = (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
 
 
 def main(arguments: list[str]) -> int:
-    idle = float(arguments[arguments.index("--idle") + 1]) if "--idle" in arguments else IDLE_SECONDS
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    idle = float(options.get("--idle", IDLE_SECONDS))
+    reference = int(options["--reference"]) if "--reference" in options else None
     places = Places.find(os.environ)
     places.make()
     lock = os.open(places.keeper_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -43,7 +46,7 @@ def main(arguments: list[str]) -> int:
     _isolate(places)
     listener = _listen(places)
     limits = _raise_descriptors()
-    keeper = Keeper(listener, str(places.spool), limits, idle, lambda: _start_daemon(places))
+    keeper = Keeper(listener, str(places.spool), limits, idle, lambda: _start_daemon(places), reference)
     gc.collect()
     gc.freeze()  # wardens share these pages (copy on write); a collection would touch and copy them
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

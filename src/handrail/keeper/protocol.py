@@ -81,7 +81,7 @@ NOT_READING = "not_reading"
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """`want` is one of daemon, start_daemon, shutdown, attach.
+    """`want` is one of daemon, start_daemon, which_daemon, shutdown, attach.
 
     `attach` makes the connection a person's window on one `terminal`: it can type and resize, and is notified of output
     and of the end. With `ends`, the terminal ends when the connection closes.
@@ -96,12 +96,17 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """`kept` is the number of `Kept` messages that follow; `answer` is for start_daemon: started or already."""
+    """`kept` is the number of `Kept` messages that follow; `answer` is for start_daemon: started or already.
+
+    `daemon` is the pid of the connected daemon, for start_daemon and which_daemon; 0 if there is none. A keeper from before
+    that refuses which_daemon.
+    """
 
     protocol: int
     pid: int
     kept: int = 0
     answer: str = ""
+    daemon: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +222,14 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Listen on the first of these loopback ports that is available, and hold it until the keeper exits."""
+    """Listen on the first of these loopback ports that is available, and hold it until the keeper exits.
+
+    With `both`, hold the same port of the IPv6 loopback address too, if the system has one and it is free.
+    """
 
     id: int
     ports: tuple[int, ...]
+    both: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +303,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """One descriptor is attached: the listening socket."""
+    """The listening sockets are attached: IPv4, then IPv6 if it was requested and is available."""
 
     id: int
     descriptors: int = 1

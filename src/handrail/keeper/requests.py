@@ -78,8 +78,9 @@ class RequestHandler:
                 self._terminals.stop(daemon, id, terminal, grace)
             case Recall(id, key):
                 daemon.send(Recalled(id, self._memo.recall(key)))
-            case Listen(id, ports):
-                daemon.send(Listening(id), (self._ports.open(ports),))
+            case Listen(id, ports, both):
+                descriptors = self._ports.open_both(ports) if both else (self._ports.open(ports),)
+                daemon.send(Listening(id, len(descriptors)), descriptors)
             case Health(id):
                 daemon.send(self._health(id))
             case Shutdown(id, grace):
@@ -143,7 +144,7 @@ class Memo:
         return self._values.get(key)
 
 
-HOST = "127.0.0.1"
+HOST, HOST_V6 = "127.0.0.1", "::1"
 BACKLOG = 256
 """Connections that may queue while no daemon accepts; more are refused."""
 
@@ -153,6 +154,7 @@ class Ports:
 
     def __init__(self) -> None:
         self._listeners: dict[int, socket.socket] = {}
+        self._listeners_v6: dict[int, socket.socket] = {}
 
     def open(self, preferred: Sequence[int]) -> int:
         """Return a new descriptor of a listening socket.
@@ -160,23 +162,39 @@ class Ports:
         Takes the first preferred port that is open here or free, else any port that is open here, else a random one.
         """
         for port in (*preferred, *self._listeners, 0):
-            listener = self._listeners.get(port) or _listen(port)
+            listener = self._listeners.get(port) or _listen(HOST, port)
             if listener is not None:
                 self._listeners[listener.getsockname()[1]] = listener
                 return os.dup(listener.fileno())
         raise OSError(errno.EADDRINUSE, "no port is free on loopback")
 
+    def open_both(self, preferred: Sequence[int]) -> tuple[int, ...]:
+        """Like `open`, and the same port of [::1] if possible: browsers try that first for `localhost`."""
+        first = self.open(preferred)
+        with socket.socket(fileno=os.dup(first)) as listener:
+            second = self._hold_v6(listener.getsockname()[1])
+        return (first,) if second is None else (first, os.dup(second.fileno()))
+
     def close(self) -> None:
-        for listener in self._listeners.values():
+        for listener in (*self._listeners.values(), *self._listeners_v6.values()):
             listener.close()
 
+    def _hold_v6(self, port: int) -> socket.socket | None:
+        try:
+            listener = self._listeners_v6.get(port) or _listen(HOST_V6, port)
+        except OSError:  # this system has no IPv6
+            return None
+        if listener is not None:
+            self._listeners_v6[port] = listener
+        return listener
 
-def _listen(port: int) -> socket.socket | None:
+
+def _listen(host: str, port: int) -> socket.socket | None:
     """Listen on a loopback port; None if it is taken, not permitted or invalid."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET6 if host == HOST_V6 else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        listener.bind((host, port))
         listener.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listener.close()

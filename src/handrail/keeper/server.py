@@ -61,11 +61,14 @@ class Keeper:
         limits: tuple[int, int],
         idle_seconds: float,
         start_daemon: Callable[[], int],
+        reference: int | None = None,
     ) -> None:
+        """`reference` is the limit below which a peer is marked, if the daemon that started this keeper gave it."""
         self._idle_seconds = idle_seconds
         self._start_daemon = start_daemon
         self._daemons: set[int] = set()
-        self._reference = lineage.own_limit()
+        self._daemon_pid = 0
+        self._reference = lineage.own_reference() if reference is None else reference
         self._loop = Loop()
         self._channel = DaemonChannel()
         self._connections = Connections(listener, self._loop, self)
@@ -113,20 +116,22 @@ class Keeper:
             self._attachments.left(connection)
         elif connection is self._channel.daemon:
             self._channel.daemon = None
+            self._daemon_pid = 0
             self._daemon_left(connection)
 
     def _greet(self, connection: Connection, hello: Hello) -> None:
-        if hello.want == "start_daemon":
-            connection.send(Welcome(PROTOCOL, os.getpid(), answer=self._ensure_daemon()))
+        if hello.want in ("start_daemon", "which_daemon"):
+            answer = self._ensure_daemon() if hello.want == "start_daemon" else ""
+            connection.send(Welcome(PROTOCOL, os.getpid(), answer=answer, daemon=self._daemon_pid))
             connection.closing = True
             return
-        self._check(connection, hello)
+        peer_pid = self._check(connection, hello)
         match hello.want:
             case "shutdown":
                 connection.send(Welcome(PROTOCOL, os.getpid(), answer="ending"))
                 self._end_all(hello.grace)
             case "daemon":
-                self._accept_daemon(connection)
+                self._accept_daemon(connection, peer_pid)
             case "attach":
                 self._attachments.attach(connection, hello)
             case _:
@@ -136,8 +141,8 @@ class Keeper:
         for terminal in self._terminals.all():
             terminal.forget_daemon(daemon)
 
-    def _check(self, connection: Connection, hello: Hello) -> None:
-        """Raise RefusalError if the peer is not trusted, has another protocol version, or repeats its hello."""
+    def _check(self, connection: Connection, hello: Hello) -> int:
+        """The peer's pid. Raises RefusalError if it is not trusted, has another protocol version, or repeats its hello."""
         peer = lineage.Peer.of(connection.sock)
         try:
             if not peer.is_trusted(self._terminals.wardens(), self._reference):
@@ -149,6 +154,7 @@ class Keeper:
             why = "A connection says hello once."
         if why is not None:
             raise RefusalError(why)
+        return peer.pid
 
     def _ensure_daemon(self) -> str:
         """Start a daemon unless one is known. Needs no trusted peer: it starts one fixed program, at most once."""
@@ -159,9 +165,9 @@ class Keeper:
         self._orphans.spared.add(pid)
         return "started"
 
-    def _accept_daemon(self, connection: Connection) -> None:
+    def _accept_daemon(self, connection: Connection, pid: int) -> None:
         """Make this connection the daemon, replacing the previous one, and send it the state of every terminal."""
-        old, self._channel.daemon = self._channel.daemon, connection
+        old, self._channel.daemon, self._daemon_pid = self._channel.daemon, connection, pid
         if old is not None:
             old.send(Replaced())
             old.closing = True

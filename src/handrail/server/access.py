@@ -72,6 +72,7 @@ class Access:
         self._codes: dict[str, _Code] = {}
         self._sign_ins: dict[str, _SignIn] = _load_sign_ins(sign_ins)
         self._grants: dict[str, Person] = {}
+        self._revocations: dict[str, anyio.Event] = {}
         self.sealed: str | None = None
         """The reason why no code is issued and no command line may approve. None in normal operation."""
         self.keep: Callable[[bytes], None] = lambda _blob: None
@@ -84,6 +85,12 @@ class Access:
             return grant
         signed = self._sign_ins.get(hashed)
         return Person(place=signed.place, approves=True) if signed else None
+
+    def revocation(self, bearer: str) -> anyio.Event:
+        """An event that is set when this person's bearer becomes invalid: live sockets must then close."""
+        event = self._revocations.setdefault(_hash(bearer), anyio.Event())
+        self._announce_revoked()
+        return event
 
     def client(self, bearer: str) -> Client | None:
         """The client with this call credential, or None."""
@@ -119,6 +126,7 @@ class Access:
 
     def withdraw(self, bearer: str) -> None:
         self._grants.pop(_hash(bearer), None)
+        self._announce_revoked()
 
     def issue_client(self, name: str, workspace: str) -> tuple[Client, str, int]:
         """Create a call credential. Returns the client, its bearer, and the journal position to await."""
@@ -156,6 +164,7 @@ class Access:
         self.sealed = why
         self._codes.clear()
         self._grants.clear()
+        self._announce_revoked()
 
     def _sign_in(self, code: _Code) -> str:
         bearer = secrets.token_urlsafe(32)
@@ -172,6 +181,14 @@ class Access:
             self._sign_ins = remaining
             self._journal.append(SignInRevoked(sign_in=sign_in, why=why))
             self._save_sign_ins()
+            self._announce_revoked()
+
+    def _announce_revoked(self) -> None:
+        """Set and drop the events of bearers that are no longer valid."""
+        for key in [
+            key for key in self._revocations if key not in self._grants and key not in self._sign_ins
+        ]:
+            self._revocations.pop(key).set()
 
     def _save_sign_ins(self) -> None:
         kept = {key: [item.id, item.place] for key, item in list(self._sign_ins.items())[-MOST_CODES:]}

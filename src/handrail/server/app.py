@@ -69,7 +69,7 @@ WS_BYTES = 1024 * 1024
 def build_guarded_app(context: ServerContext, streamable: StreamableHttp, port: int) -> ASGIApp:
     """Build the complete application, behind the guard."""
     app = BodyLimit(build_app(context, streamable))
-    return Guard(app, context.access, (f"{HOST}:{port}", f"localhost:{port}"))
+    return Guard(app, context.access, (f"{HOST}:{port}", f"localhost:{port}", f"[::1]:{port}"))
 
 
 def build_app(context: ServerContext, streamable: StreamableHttp) -> Starlette:

@@ -3,12 +3,14 @@
 A path under /api without an entry in `area_of` requires a person.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handrail.server.access import Access, Person
@@ -28,6 +30,10 @@ _HEADERS = {
 SUBPROTOCOL = "handrail"
 DOWN_PATH = "/api/down"
 """The only action open to a command line without `approves`."""
+SIGNED_OUT = 4401
+"""WebSocket close code for a bearer that is not, or no longer, valid."""
+CLOSE_SECONDS = 1.0
+"""Time for the close frame. Bounds the wait for a client that does not read."""
 _BEARER = "bearer."
 
 _CONTENT = ("/api/terminals/", "/api/undo/", "/api/threads/", "/api/operations/", "/api/images/")
@@ -47,16 +53,22 @@ class Guard:
     """ASGI middleware that authenticates requests and adds security headers."""
 
     def __init__(self, app: ASGIApp, access: Access, hosts: Iterable[str]) -> None:
+        """The first of `hosts` is the page's only name. A page opened under another one is redirected to it."""
         self._app = app
         self._access = access
-        self._hosts = frozenset(hosts)
+        self._host, *aliases = hosts
+        self._aliases = frozenset(aliases)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         refusal = self._check(scope)
-        if refusal is None:
+        if isinstance(refusal, RedirectResponse):
+            await refusal(scope, receive, _with_headers(send, scope))
+        elif refusal is None and scope["type"] == "websocket":
+            await self._serve_socket(scope, receive, send)
+        elif refusal is None:
             await self._app(scope, receive, _with_headers(send, scope))
         elif scope["type"] == "websocket":
             await send(
@@ -66,24 +78,47 @@ class Guard:
             response = JSONResponse({"detail": refusal.detail}, refusal.code, _challenge(refusal))
             await response(scope, receive, _with_headers(send, scope))
 
-    def _check(self, scope: Scope) -> Refusal | None:
+    async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run a WebSocket until it ends, or until its bearer is revoked; then close it."""
+        revoked = self._access.revocation(_bearer(scope, Headers(scope=scope)) or "")
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_when, revoked, group.cancel_scope)
+            await self._app(scope, receive, send)
+            group.cancel_scope.cancel()
+        if revoked.is_set():
+            with anyio.move_on_after(CLOSE_SECONDS), contextlib.suppress(RuntimeError, OSError):
+                await send(
+                    {"type": "websocket.close", "code": SIGNED_OUT, "reason": "This sign-in has ended."}
+                )
+
+    def _check(self, scope: Scope) -> Refusal | RedirectResponse | None:
         headers = Headers(scope=scope)
         area = area_of(scope["path"])
         return (
-            self._check_host(headers)
+            self._check_host(scope, headers, area)
             or self._check_origin(scope, headers, area)
             or self._check_bearer(scope, headers, area)
         )
 
-    def _check_host(self, headers: Headers) -> Refusal | None:
-        match headers.getlist("host"):
-            case [host] if host in self._hosts:
-                return None
-            case _:
-                pass
-        return Refusal(
-            421, "This is not a name Handrail answers to; open it as http://127.0.0.1 with its port."
-        )
+    def _check_host(self, scope: Scope, headers: Headers, area: Area) -> Refusal | RedirectResponse | None:
+        """Accept our own name only. An alias may lead to another program, so no page signs in under it."""
+        hosts = headers.getlist("host")
+        if hosts == [self._host]:
+            return None
+        if len(hosts) != 1 or hosts[0] not in self._aliases:
+            return Refusal(
+                421, "This is not a name Handrail answers to; open it as http://127.0.0.1 with its port."
+            )
+        if area == "agent":
+            return None
+        if area == "page" and scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):
+            return self._redirect(scope)
+        return Refusal(421, f"Nobody is signed in under this name; use http://{self._host}.")
+
+    def _redirect(self, scope: Scope) -> RedirectResponse:
+        path, query = scope["path"], scope["query_string"].decode("latin-1")
+        target = f"http://{self._host}/{path.removeprefix('/')}{f'?{query}' if query else ''}"
+        return RedirectResponse(target, 307, {"cache-control": "no-store"})
 
     def _check_origin(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
         # Exactly the requested host: on `localhost` and 127.0.0.1 different programs may listen on one port.
@@ -124,6 +159,11 @@ class Guard:
                 401, "This needs a call credential: `handrail credential` makes one for a workspace."
             )
         return None
+
+
+async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
 
 
 def area_of(path: str) -> Area:

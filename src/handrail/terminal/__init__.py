@@ -10,7 +10,7 @@ EXPORTS = {
     "output.plain_text": "plain_text",
     "output.screen": "RenderedScreen render_screen",
     "output.tail": "KeptRange Tail",
-    "person_check": "DoorLaunchers OTHER_USER is_other_user runs_inside_handrail",
+    "person_check": "DoorLaunchers OTHER_USER explain_no_person is_other_user runs_inside_handrail",
     "retention": "Retention",
     "ripgrep": "NoRipgrep PATTERN_MAX Search SearchEnd pattern_error run_search",
     "safe_regex": "BadPattern DIALECT REGEX_THREADS Regex check_characters compile_pattern",

@@ -188,11 +188,20 @@ class Keeper:
 
     async def listen(self, *ports: int) -> socket.socket:
         """A listening socket on the first free one of these ports, else on any port; the keeper keeps it open too."""
+        (listener,) = await self._listen(ports, both=False)
+        return listener
+
+    async def listen_both(self, *ports: int) -> list[socket.socket]:
+        """Like `listen` for IPv4 and, if it is available, for the same port of IPv6."""
+        return await self._listen(ports, both=True)
+
+    async def _listen(self, ports: tuple[int, ...], both: bool) -> list[socket.socket]:
         received: list[int] = []
-        request = Listen(self.number(), ports)
+        request = Listen(self.number(), ports, both)
         await self.request(request, Listening, lambda _reply, descriptors: received.extend(descriptors))
-        os.set_inheritable(received[0], False)
-        return socket.socket(fileno=received[0])
+        for descriptor in received:
+            os.set_inheritable(descriptor, False)
+        return [socket.socket(fileno=descriptor) for descriptor in received]
 
     async def health(self) -> Healthy:
         return await self.request(Health(self.number()), Healthy)

@@ -1,11 +1,13 @@
 """Decide whether a socket peer is a person, by its position in the process tree.
 
-Processes that launched a door count as agents, and so do their descendants and everything that Handrail started.
+The programs that launched a door count as agents, and so do their descendants and everything that Handrail started.
 keeper/lineage.py reads the process tree.
 """
 
+import json
 import os
 import socket
+from collections.abc import Callable
 
 from handrail.keeper import lineage
 
@@ -14,33 +16,159 @@ NO_PERSON = (
     "for a person. Do it on the page, or in a terminal of your own."
 )
 OTHER_USER = "This socket belongs to another user."
+MOST_LAUNCHERS = 500
+"""Agent processes remembered. Bounds the keeper's memo and the search, if a client opens doors in a loop."""
+WALK_TRIES = 5
+SHELLS = frozenset(
+    ["bash", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh", "sh", "tcsh", "csh", "xonsh", "zsh"]
+)
+ADOPTERS = frozenset(("systemd", "init"))
+"""Names of session managers. They adopt orphans, and a person's terminals run below them."""
+
+Identity = tuple[int, int]
 
 
 class DoorLaunchers:
-    """The live processes that launched a door."""
+    """The live processes that launched a door: agents, with the wrappers between them and the door."""
 
-    def __init__(self) -> None:
-        self._launchers: set[tuple[int, int]] = set()
+    def __init__(self, kept: bytes = b"", keeper_pid: Callable[[], int] = lambda: 0) -> None:
+        """`kept` is what `keep` was called with before a restart."""
+        self._launchers = _load(kept)
+        self._keeper_pid = keeper_pid
+        self._reference = lineage.reference()
+        self.keep: Callable[[bytes], None] = lambda _blob: None
+        """Called with the serialised launchers after each change. The keeper holds them for the next daemon."""
 
     def launched_door(self, connection: socket.socket) -> None:
-        """Record the parent of this door as an agent."""
+        """Record the processes that launched this door, while its launcher lives.
+
+        A door that Handrail itself started carries the mark, so its launchers need no record.
+        """
         peer = lineage.Peer.of(connection)
         try:
-            above = lineage.parent(peer.pid)
-            launcher = lineage.identity(above) if above > 1 else None
-            self._launchers = {item for item in self._launchers if lineage.identity(item[0]) == item}
-            if launcher is not None:
-                self._launchers.add(launcher)
+            if not lineage.is_marked(peer.pid, self._reference):
+                self._add(find_launchers(peer.pid))
         finally:
             peer.close()
 
-    def refusal(self, connection: socket.socket) -> str | None:
-        """Why the peer does not count as a person; None when it may be a person."""
+    def refusal(self, connection: socket.socket, claimed_parent: int = 0) -> str | None:
+        """Why the peer does not count as a person; None if it may be a person.
+
+        `claimed_parent` is the parent that the peer states. It is used only where the kernel hides the real one.
+        """
         peer = lineage.Peer.of(connection)
         try:
-            return None if peer.is_trusted(self._launchers) else NO_PERSON
+            if peer.uid == os.getuid() and lineage.is_marked(peer.pid, self._reference) and peer.is_alive():
+                return self._explain_mark(peer.pid)
+            if not peer.is_trusted(set(), self._reference) or self.is_agent(peer.pid, claimed_parent):
+                return NO_PERSON
+            return None if peer.is_alive() else NO_PERSON
         finally:
             peer.close()
+
+    def is_agent(self, pid: int, claimed_parent: int = 0) -> bool:
+        """Whether a process descends from a launcher.
+
+        A launcher without a terminal of its own (an editor, a desktop) is no agent for the terminals below it: they may
+        be the person's.
+        """
+        if not self._launchers:
+            return False
+        if lineage.is_hidden(pid) and not lineage.parent(pid):
+            pid = claimed_parent
+        for _ in range(WALK_TRIES):
+            verdict = self._search_above(pid)
+            if verdict is not None:
+                return verdict
+        return True
+
+    def _search_above(self, pid: int) -> bool | None:
+        """Search for a launcher above a process; None if a process exited during the walk, or is unknown."""
+        in_terminal = False
+        while pid > 1:
+            place = lineage.read_stat(pid)
+            if place is None and not lineage.is_hidden(pid):
+                return None
+            if place is not None and place.identity in self._launchers and (place.tty or not in_terminal):
+                return True
+            in_terminal = in_terminal or (place is not None and place.leads_terminal)
+            pid = lineage.parent(pid) if place is None else place.parent
+            if pid == 0:
+                return False  # the rest is hidden
+        return None if pid == 0 else False
+
+    def _add(self, launchers: list[Identity]) -> None:
+        fresh = [each for each in launchers if each not in self._launchers]
+        if fresh:
+            living = [each for each in self._launchers if lineage.identity(each[0]) == each]
+            self._launchers = dict.fromkeys([*living, *fresh][-MOST_LAUNCHERS:])
+            self.keep(json.dumps(list(self._launchers)).encode())
+
+    def _explain_mark(self, pid: int) -> str:
+        """A marked peer below the keeper was started by Handrail; any other has a mark that needs an explanation."""
+        keeper = self._keeper_pid()
+        is_below = keeper and keeper in lineage.ancestors(pid)
+        return NO_PERSON if is_below else lineage.explain_mark(pid)
+
+
+def _load(kept: bytes) -> dict[Identity, None]:
+    """The launchers that are still alive, oldest first. Ignores what another program stored in a keeper of its own."""
+    try:
+        known = [(int(pid), int(start)) for pid, start in json.loads(kept or b"[]")]
+    except (ValueError, TypeError):
+        return {}
+    return dict.fromkeys(each for each in known if lineage.identity(each[0]) == each)
+
+
+def find_launchers(door: int) -> list[Identity]:
+    """The processes above a door that belong to its agent, nearest first: its parent, and up to the session's leader.
+
+    A person's shell, a session manager and another user's process end the walk. So does a process that has adopted its
+    child: it did not launch it.
+    """
+    child = lineage.read_stat(door)
+    found: list[Identity] = []
+    above = _find_parent(child) if child is not None else None
+    while above is not None:
+        found.append(above.identity)
+        child, above = above, _find_parent(above)
+        if above is None or above.session != child.session or not _is_one_application(above, child):
+            break
+    return found
+
+
+def _find_parent(child: lineage.Stat) -> lineage.Stat | None:
+    """The process that launched `child`; None if that is the person's shell, the system's, or not the one that did."""
+    above = lineage.read_stat(child.parent)
+    if above is None or above.pid <= 1 or above.name in ADOPTERS or not _is_own(above.pid):
+        return None
+    if above.session != child.session:
+        # Only the leader of a session was launched by a process outside of it; any other has been adopted.
+        return above if child.pid == child.session and _is_one_application(above, child) else None
+    is_typed = above.tty and above.group != child.group and above.name in SHELLS
+    return None if is_typed else above
+
+
+def _is_own(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/status", "rb") as status:
+            line = next(line for line in status if line.startswith(b"Uid:"))
+    except (OSError, StopIteration):
+        return False
+    return int(line.split()[1]) == os.getuid()
+
+
+def _is_one_application(above: lineage.Stat, child: lineage.Stat) -> bool:
+    """Whether two processes share a terminal or a control group. Desktops give each application its own group."""
+    return bool(above.tty) or _cgroup(above.pid) == _cgroup(child.pid)
+
+
+def _cgroup(pid: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/cgroup", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def is_other_user(connection: socket.socket) -> bool:
@@ -50,6 +178,11 @@ def is_other_user(connection: socket.socket) -> bool:
         return peer.uid != os.getuid()
     finally:
         peer.close()
+
+
+def explain_no_person() -> str | None:
+    """Why this daemon can take no process for a person; None if it can."""
+    return lineage.explain_no_reference()
 
 
 def runs_inside_handrail() -> bool:

@@ -49,6 +49,7 @@ class KeeperLauncher:
     def __init__(self, places: Places, idle_seconds: float) -> None:
         self._places = places
         self._idle_seconds = idle_seconds
+        self._reference = lineage.own_reference()
         self._child = 0
 
     async def connect(self) -> UNIXSocketStream | None:
@@ -67,13 +68,13 @@ class KeeperLauncher:
         except OSError:
             return None
         peer = lineage.Peer.of(stream.extra(SocketAttribute.raw_socket))
-        trusted = peer.is_trusted(set(), lineage.own_limit())
+        trusted = peer.is_trusted(set(), self._reference)
         peer.close()
         if not trusted:
             await stream.aclose()
             raise NoKeeperError(
                 f"Process {peer.pid} answers on {self._places.keeper_socket}, but it is not a trusted keeper: "
-                "it was started inside a terminal, or is another user's. End it, then run `handrail up`."
+                "it carries the mark of what Handrail starts, or is another user's. End it with `kill`, then run `handrail up`."
             )
         return stream
 
@@ -100,6 +101,7 @@ class KeeperLauncher:
 
     def _spawn(self) -> int:
         program = Path(lineage.__file__).with_name("__main__.py")
-        argv = [sys.executable, "-I", "-S", str(program), "--idle", str(self._idle_seconds)]
+        options = ["--idle", str(self._idle_seconds), "--reference", str(self._reference)]
+        argv = [sys.executable, "-I", "-S", str(program), *options]
         environment = clean_environment(os.environ, self._places)
         return spawn_detached(argv, environment, self._places.logs / "keeper.log")

@@ -23,7 +23,7 @@ from handrail.cli.commands.accept_policy import accept_first, expect_config, fin
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import note, say
-from handrail.door.connect import dial_path
+from handrail.door.connect import Impostor, dial_path
 from handrail.door.own_processes import (
     ANSWER_SECONDS,
     describe_hung_keeper,
@@ -73,7 +73,10 @@ def up(
     try:
         with reach("person") as person:
             accept_first(person)
-            show_page(person, browse=not no_open)
+            if sys.stdout.isatty() or (not no_open and _has_display()):
+                show_page(person, browse=not no_open)
+            else:  # the output of an agent's command, or a log
+                say("To sign in, run `handrail open` in a terminal of your own.")
     except Failure as refused:
         note(str(refused))
 
@@ -254,7 +257,10 @@ def _has_display() -> bool:
 
 def _is_keeper_running(places: Places) -> bool:
     """Whether a keeper still runs. If its daemon is gone, a new daemon is needed to end it."""
-    keeper = dial_path(str(places.keeper_socket))
+    try:
+        keeper = dial_path(str(places.keeper_socket))
+    except Impostor as impostor:
+        raise Failure(str(impostor), Code.NO_DAEMON) from None
     if keeper is not None:
         keeper.close()
     return keeper is not None

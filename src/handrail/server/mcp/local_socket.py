@@ -46,6 +46,9 @@ class Hello(BaseModel):
     door: Annotated[str, Field(max_length=64)] = ""
     credential: Annotated[str, Field(max_length=200)] = ""
     """Call credential of a hosted agent: its calls belong to a thread."""
+    ppid: int = 0
+    orphaned: bool = False
+    """The door's launcher has exited, so the door's parent is another process that adopted it."""
 
 
 def workspace_of(hello: Hello) -> str | None:
@@ -153,7 +156,8 @@ class LocalSocketServer:
         elif self._is_full(hello):
             await self._refuse(stream, FULL)
         elif hello.want == "mcp":
-            self._lineage.launched_door(raw)
+            if not hello.orphaned:
+                self._lineage.launched_door(raw)
             await self._serve_door(stream, lines, hello)
         else:
             await self._serve_person(stream, lines, hello, raw)
@@ -214,7 +218,7 @@ class LocalSocketServer:
     ) -> None:
         """Grant a bearer for the lifetime of the connection: with `approves` only to a person, else for watching."""
         decides = hello.want == "person"
-        refusal = self._lineage.refusal(raw) if decides else None
+        refusal = self._lineage.refusal(raw, hello.ppid) if decides else None
         if refusal is not None:
             await self._refuse(stream, refusal)
             return
