@@ -51,6 +51,16 @@ async def test_a_sealed_daemon_gives_no_link_and_says_why(
     assert "#code=" not in said
 
 
+async def test_where_no_person_reads_it_no_link_is_said(
+    access: Access, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await ForegroundOutput(access, URL, "claude mcp add handrail", has_person=False).run()
+    said = capsys.readouterr().out
+
+    assert "`handrail open`" in said
+    assert "#code=" not in said
+
+
 def test_the_line_for_an_agent_names_a_home_of_its_own() -> None:
     """Without it the client's door would start another daemon in the usual places."""
     assert "HANDRAIL_HOME" not in build_connect_command({"HOME": "/home/me"})

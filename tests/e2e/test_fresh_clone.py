@@ -34,16 +34,19 @@ def bare(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def running(clone: Path, bare: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    ours, terminal = os.openpty()
     process = subprocess.Popen(
         ["make", "run"],
         cwd=clone,
         env=bare,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stdout=terminal,
+        stderr=terminal,
         text=True,
         start_new_session=True,
     )
+    os.close(terminal)
+    process.stdout = open(ours, errors="replace")  # noqa: SIM115  (closed by the process's own end)
     with process:
         yield process
         if process.poll() is None:

@@ -2,13 +2,19 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.support.route_table import targets
 from tests.support.user_account import Account, until
 from trio.testing import MockClock
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
 from handrail.server.access import CODE_SECONDS, MOST_CODES, Access, Person
 from handrail.store.journal import open_journal
@@ -102,6 +108,58 @@ def test_a_sign_in_that_was_revoked_stays_so_after_a_restart(new_account: New) -
     assert not knows(account, bearer)
 
 
+LIVE = ("live", "threads/{thread}/live", "terminals/{terminal}/attach")
+"""Every socket of a person."""
+
+
+@pytest.mark.e2e
+def test_the_sockets_of_a_sign_in_close_within_a_second_of_its_end(account: Account) -> None:
+    other = account.sign_in()
+    code = account.link().partition("#code=")[2]
+    bearer = redeem(account, code)[1]
+    thread = account.http("POST", "/api/threads", bearer, {}).json["id"]
+    terminal = account.http("POST", "/api/terminals", bearer, {"command": ["sleep", "600"]}).json["id"]
+    paths = [path.format(thread=thread, terminal=terminal) for path in LIVE]
+    with ExitStack() as stack:
+        ours = [stack.enter_context(follow(account, path, bearer)) for path in paths]
+        theirs = [stack.enter_context(follow(account, path, other)) for path in paths]
+        for socket in ours:
+            drain(socket)
+        assert redeem(account, code)[0] == 401  # used again: this revokes the sign-in
+        since = time.monotonic()
+        assert [close_code(socket) for socket in ours] == [4401] * len(paths)
+        assert time.monotonic() - since < 1.0
+        for socket in theirs:
+            socket.ping().wait(10)
+
+
+@pytest.mark.e2e
+def test_every_socket_is_among_those_that_are_tried() -> None:
+    assert {target.path.count("/") for target in targets() if target.is_socket} == {2, 4}
+    assert len([target for target in targets() if target.is_socket]) == len(LIVE)
+
+
+def follow(account: Account, path: str, bearer: str) -> ClientConnection:
+    protocols: Any = ["handrail", f"bearer.{bearer}"]
+    return connect(f"ws://{account.where}/api/{path}", subprotocols=protocols, open_timeout=60)
+
+
+def drain(socket: ClientConnection) -> None:
+    """Take what is there, so that the socket is in use."""
+    with suppress(TimeoutError):
+        socket.recv(timeout=0.5)
+
+
+def close_code(socket: ClientConnection) -> int:
+    """The code with which the server closes the socket, within ten seconds."""
+    until = time.monotonic() + 10
+    while True:
+        try:
+            socket.recv(timeout=max(0.0, until - time.monotonic()))
+        except ConnectionClosed as end:
+            return end.rcvd.code if end.rcvd else 1006
+
+
 @pytest.fixture
 def clock() -> MockClock:
     return MockClock()
@@ -167,3 +225,17 @@ async def test_what_is_kept_over_a_restart_holds_no_bearer(home: Path) -> None:
         bearer = access.redeem(access.issue_code())
         assert bearer.encode() not in kept[-1]
         assert Access(journal, [], kept[-1]).person(bearer) == Person(place="page", approves=True)
+
+
+@pytest.mark.anyio
+async def test_whoever_watches_a_bearer_hears_of_its_end(home: Path) -> None:
+    async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
+        access = Access(journal, [], b"")
+        code = access.issue_code()
+        page, grant = access.redeem(code), access.grant(Person(place="command line", approves=True))
+        ended, withdrawn, other = (access.revocation(bearer) for bearer in (page, grant, "no bearer"))
+        assert [event.is_set() for event in (ended, withdrawn, other)] == [False, False, True]
+        access.redeem(code)
+        assert (ended.is_set(), withdrawn.is_set()) == (True, False)
+        access.seal("for a test")
+        assert withdrawn.is_set()

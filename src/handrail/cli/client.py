@@ -25,7 +25,7 @@ from websockets.sync.client import connect as connect_websocket
 
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.output import note, print_json
-from handrail.door.connect import HELLO_SECONDS, DaemonNotRunning, HelloRefused, connect, say_hello
+from handrail.door.connect import HELLO_SECONDS, DaemonNotRunning, HelloRefused, Impostor, connect, say_hello
 from handrail.paths import Places
 
 if TYPE_CHECKING:
@@ -114,22 +114,42 @@ def reach(
     places: Places | None = None,
     keep: Sequence[str] = (),
     within: float = HELLO_SECONDS,
+    ends: bool = False,
 ) -> Generator[Link]:
     """Connect to the daemon. With `start`, start it if needed, passing on the variables named in `keep`. Raises Failure.
 
-    `within` bounds the wait for its hello.
+    `within` bounds the wait for its hello. A process that is not recognised as our daemon is only read from, or with
+    `ends` stopped: it gets no secret.
     """
+    where = places or Places.find(os.environ)
     try:
-        sock = connect(places or Places.find(os.environ), start=start, argv=argv, keep=keep)
+        sock, is_known = _connect(
+            where, start, argv, keep, gives_nothing=ends or (want == "read" and not start)
+        )
         with closing(sock):
-            yield _open_link(sock, want, within)
+            yield _open_link(sock, want, within, is_known)
+    except Impostor as impostor:
+        raise Failure(str(impostor)) from None
     except DaemonNotRunning as problem:
         raise Failure(str(problem), Code.NO_DAEMON) from None
 
 
-def _open_link(sock: socket.socket, want: Want, within: float) -> Link:
+def _connect(
+    places: Places, start: bool, argv: Sequence[str] | None, keep: Sequence[str], *, gives_nothing: bool
+) -> tuple[socket.socket, bool]:
+    """Connect, and whether the listener is recognised as our daemon. Raises Impostor, unless `gives_nothing`."""
     try:
-        reply = say_hello(sock, want, within=within)
+        return connect(places, start=start, argv=argv, keep=keep), True
+    except Impostor as impostor:
+        if not gives_nothing:
+            raise
+        note(str(impostor))
+        return connect(places, start=False, check=False), False
+
+
+def _open_link(sock: socket.socket, want: Want, within: float, is_known: bool) -> Link:
+    try:
+        reply = say_hello(sock, want, within=within, check=is_known)
     except HelloRefused as refused:
         is_gone = refused.hung_up or refused.timed_out
         why = f"The daemon: {refused.why}" if refused.timed_out else refused.why

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from handrail import __version__
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
-from handrail.door.connect import HelloRefused, Impostor, dial, say_hello
+from handrail.door.connect import HelloRefused, Impostor, dial, dial_path, say_hello
 from handrail.door.own_processes import find_daemon, find_hung_keeper, find_keeper
 from handrail.launcher.programs import find_program
 from handrail.paths import Places
@@ -143,13 +143,16 @@ def _has_event(database: Path, head: Link) -> bool:
 
 def _check_orphaned_keeper(places: Places) -> Iterator[Finding]:
     try:
-        hung, keeper = find_hung_keeper(places), find_keeper(places)
+        listening = dial_path(str(places.keeper_socket))
     except Impostor as impostor:
         yield Finding(name="keeper", level="bad", says=impostor.why, fix=impostor.fix)
         return
+    if listening is not None:
+        listening.close()
+    hung = find_hung_keeper(places)
     if hung is not None:
         yield _explain_hung_keeper(hung)
-    elif keeper is not None:
+    elif find_keeper(places) is not None:
         says = "A keeper still holds what the last daemon started."
         yield Finding(
             name="keeper", level="warn", says=says, fix="handrail up   (or handrail down, to end it)"

@@ -59,7 +59,7 @@ class Impostor(DaemonNotRunning):
     def __init__(self, path: str, pid: int, why: str) -> None:
         super().__init__(
             f"process {pid} listens on {path}, but {why}. Nothing was sent to it.",
-            f"End it (`kill {pid}`), then run `handrail up`.",
+            f"Run `handrail down` (if that fails, `kill {pid}`), then `handrail up` in a terminal of your own.",
         )
 
     def __str__(self) -> str:
@@ -74,38 +74,40 @@ def connect(
     within: float = START_SECONDS,
     abandon: Callable[[], bool] = lambda: False,
     keep: Sequence[str] = (),
+    check: bool = True,
 ) -> socket.socket:
     """Connect to the daemon; with `start`, start it if needed.
 
     `argv` replaces the start command, `keep` names extra environment variables to pass. `abandon` is polled while the
-    daemon starts; True stops the wait. Raises DaemonNotRunning.
+    daemon starts; True stops the wait. Without `check`, a running process is not checked to be our daemon, and must be
+    given no secret. Raises DaemonNotRunning, and Impostor, which is one.
     """
-    sock = dial(places)
+    sock = dial(places, check)
     if sock is None and not start:
         raise DaemonNotRunning(f"nobody listens on {places.daemon_socket}.")
     return sock or _start(places, argv, time.monotonic() + within, abandon, keep)
 
 
-def dial(places: Places) -> socket.socket | None:
+def dial(places: Places, check: bool = True) -> socket.socket | None:
     """Connect to a running daemon; None if no daemon listens. Raises Impostor if another process does."""
     for path in _sockets(places):
-        sock = dial_path(path)
+        sock = dial_path(path, check)
         if sock:
-            return _check_daemon(sock, path, places)
+            return _check_daemon(sock, path, places) if check else sock
     return None
 
 
-def dial_path(path: str) -> socket.socket | None:
+def dial_path(path: str, check: bool = True) -> socket.socket | None:
     """Connect to a socket on which a process of this user listens, else None.
 
-    Raises Impostor if that process is marked as started by Handrail, more than this one.
+    With `check`, raises Impostor if that process is marked as started by Handrail, more than this one.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(DIAL_SECONDS)
     try:
         sock.connect(path)
         sock.settimeout(None)
-        if _is_ours(sock, path):
+        if _is_ours(sock, path, check):
             return sock
     except OSError:
         pass
@@ -116,15 +118,17 @@ def dial_path(path: str) -> socket.socket | None:
     return None
 
 
-def _is_ours(sock: socket.socket, path: str) -> bool:
+def _is_ours(sock: socket.socket, path: str, check: bool) -> bool:
     """Whether the listener is alive and of this user: in a shared directory, another user could have created the socket.
 
     Its pid is 0 if it runs outside of this process's PID namespace; then `say_hello` sends it no secret.
     """
     peer = lineage.Peer.of(sock)
     try:
-        if peer.uid != os.getuid() or peer.pid == 0 or peer.is_trusted(set(), lineage.own_reference()):
+        if peer.uid != os.getuid() or not check or peer.pid == 0:
             return peer.uid == os.getuid()
+        if peer.is_trusted(set(), lineage.own_reference()):
+            return True
         if peer.is_alive():
             raise Impostor(path, peer.pid, "Handrail started it, or it is marked like what Handrail starts")
         return False
@@ -232,13 +236,14 @@ def say_hello(
     door: str | None = None,
     credential: str = "",
     within: float = HELLO_SECONDS,
+    check: bool = True,
 ) -> dict[str, Any]:
     """Send a hello as `mcp`, `person` or `read` and return the daemon's reply.
 
-    Reads no byte beyond that reply. Leaves the socket blocking. Raises HelloRefused.
+    Reads no byte beyond that reply. Leaves the socket blocking. `check` is as for `connect`. Raises HelloRefused.
     """
     deadline = time.monotonic() + within
-    if (credential or want == "person") and not _may_have_secrets(sock, bool(credential)):
+    if check and (credential or want == "person") and not _may_have_secrets(sock, bool(credential)):
         raise HelloRefused(
             "what listens on its socket cannot be recognised as Handrail's. Nothing was sent to it."
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.cli_home import BOUND, Agent, Home
+from tests.support.cli_home import BOUND, Agent, Home, Screen
 
 pytestmark = pytest.mark.e2e
 
@@ -73,8 +73,17 @@ def test_up_says_where_it_is_and_a_second_up_finds_the_same_daemon(alone: Home) 
     assert alone.ok("up", "--no-open").out.splitlines()[0] == first.out.splitlines()[0]
 
 
-def test_the_link_that_up_prints_signs_a_page_in_once(alone: Home) -> None:
-    link = alone.ok("up", "--no-open").out.split()[-1]
+def test_up_prints_no_link_where_no_person_reads_it(alone: Home) -> None:
+    """As in the output of an agent's command, or in a log."""
+    out = alone.ok("up", "--no-open").out
+    assert "#code=" not in out
+    assert "`handrail open`" in out
+
+
+def test_the_link_that_up_prints_on_a_terminal_signs_a_page_in_once(alone: Home) -> None:
+    alone.up()
+    with Screen(alone, "up", "--no-open") as screen:
+        link = (screen.shows("/#code=") + screen.shows("\n")).split()[-1]
     url, _, code = link.partition("/#code=")
     assert post(f"{url}/api/sign-in", {"code": code})["bearer"]
     with pytest.raises(urllib.error.HTTPError) as refused:
@@ -178,13 +187,23 @@ def test_restart_starts_what_was_not_running(alone: Home) -> None:
 
 
 def test_up_in_the_foreground_prints_the_way_in_and_ends_with_ctrl_c(alone: Home) -> None:
-    with alone.start("up", "--foreground", stdout=-1, stdin=-3) as daemon:
-        assert daemon.stdout is not None
-        lines = iter(daemon.stdout.readline, "")
-        assert any("/#code=" in line for line in lines)
-        assert any(" mcp" in line for line in lines)
+    with Screen(alone, "up", "--foreground") as screen:
+        screen.shows("/#code=")
+        screen.shows(" mcp")
         keeper = status(alone)["keeper_pid"]
-        daemon.send_signal(signal.SIGINT)
-        assert daemon.wait(BOUND) == 0
+        screen.type("\x03")
+        assert screen.ends() == 0
     assert gone(keeper)
     assert Path(alone.path / "daemon.json").exists() is False
+
+
+def test_up_in_the_foreground_prints_no_link_to_a_file(alone: Home) -> None:
+    with alone.start("up", "--foreground", stdout=-1, stdin=-3) as daemon:
+        assert daemon.stdout is not None
+        said: list[str] = []
+        while " mcp" not in "".join(said):
+            said.append(daemon.stdout.readline())
+        daemon.send_signal(signal.SIGINT)
+        assert daemon.wait(BOUND) == 0
+    assert "#code=" not in "".join(said)
+    assert "`handrail open`" in "".join(said)

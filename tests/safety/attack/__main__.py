@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.cli.command_line import run
 
-from . import files, keeper, ports, postures, proc, verbs, web
+from . import files, keeper, listener, ports, postures, proc, verbs, web
 from .ground import Order, Try, above, keeper_pid
 
 TRIES: dict[str, Try] = {
@@ -21,6 +21,7 @@ TRIES: dict[str, Try] = {
     **files.TRIES,
     **postures.TRIES,
     **ports.TRIES,
+    **listener.TRIES,
 }
 
 

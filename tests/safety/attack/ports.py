@@ -10,10 +10,19 @@ from .web import approve
 
 def waits_for_the_page_on_its_port(order: Order) -> Got:
     """Kill the daemon, listen where it listened, and have a daemon again once a page has shown its bearer."""
-    host, _, port = where().partition(":")
+    return _wait_for_page(order, where().partition(":")[0], socket.AF_INET)
+
+
+def waits_for_the_page_on_the_other_loopback_address(order: Order) -> Got:
+    """The same on [::1], which browsers try first for `localhost`."""
+    return _wait_for_page(order, "::1", socket.AF_INET6)
+
+
+def _wait_for_page(order: Order, host: str, family: socket.AddressFamily) -> Got:
+    port = int(where().partition(":")[2])
     kill(about()["pid"])
     try:
-        bearer = _listen(host, int(port))
+        bearer = _listen(host, port, family)
     except OSError as error:
         Path("port").write_text("taken")
         return Got(1, f"the port is not to be had: {error}")
@@ -21,8 +30,8 @@ def waits_for_the_page_on_its_port(order: Order) -> Got:
     return approve(order, bearer)
 
 
-def _listen(host: str, port: int) -> str:
-    with socket.socket() as listener:
+def _listen(host: str, port: int, family: socket.AddressFamily) -> str:
+    with socket.socket(family) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen()
@@ -32,4 +41,7 @@ def _listen(host: str, port: int) -> str:
     return said.partition("Bearer ")[2].split()[0]
 
 
-TRIES: dict[str, Try] = {"waits for the page on its port": waits_for_the_page_on_its_port}
+TRIES: dict[str, Try] = {
+    "waits for the page on its port": waits_for_the_page_on_its_port,
+    "waits for the page on the other address": waits_for_the_page_on_the_other_loopback_address,
+}
