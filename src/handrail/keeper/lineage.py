@@ -57,7 +57,7 @@ def reference() -> int:
     if not _LINUX:
         return 0
     stated = stated_limit()
-    if stated is None and not owns_first_process():
+    if stated is None and not _can_signal_first_process():
         stated = hard_limit(1)
     return KERNEL_DEFAULT if stated is None else min(stated, KERNEL_DEFAULT)
 
@@ -77,9 +77,12 @@ def explain_no_reference() -> str | None:
 
 
 def owns_first_process() -> bool:
-    """Whether pid 1 belongs to this user, who could then change its limits. Root owns everything and is not asked."""
-    if not _LINUX or os.getuid() == 0:
-        return False
+    """Whether pid 1 belongs to this user, who could then change its limits. Root, who can change any, is not meant."""
+    return _LINUX and os.getuid() != 0 and _can_signal_first_process()
+
+
+def _can_signal_first_process() -> bool:
+    """Whether this user, or root, may signal pid 1. The kernel checks the same for changing its limits."""
     try:
         os.kill(1, 0)
     except PermissionError:

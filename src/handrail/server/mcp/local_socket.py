@@ -46,7 +46,7 @@ class Hello(BaseModel):
     door: Annotated[str, Field(max_length=64)] = ""
     credential: Annotated[str, Field(max_length=200)] = ""
     """Call credential of a hosted agent: its calls belong to a thread."""
-    ppid: int = 0
+    ppid: Annotated[int, Field(ge=0, le=1 << 22)] = 0
     orphaned: bool = False
     """The door's launcher has exited, so the door's parent is another process that adopted it."""
 
