@@ -195,25 +195,25 @@ def identity(pid: int) -> tuple[int, int] | None:
     return None if place is None else place.identity
 
 
-def parent(pid: int) -> int:
-    """The parent's pid; 0 if unknown."""
+def parent(pid: int) -> int | None:
+    """The parent's pid, 0 if that is outside of this PID namespace; None if unknown."""
     place = read_stat(pid)
     return _hidden_parent(pid) if place is None else place.parent
 
 
-def _hidden_parent(pid: int) -> int:
-    """The parent of a process whose /proc is hidden by `hidepid`; 0 if unknown, as before Linux 6.13."""
+def _hidden_parent(pid: int) -> int | None:
+    """The parent of a process whose /proc is hidden by `hidepid`; None if unknown, as before Linux 6.13."""
     try:
         descriptor = os.pidfd_open(pid)
     except (OSError, AttributeError):
-        return 0
+        return None
     try:
         import fcntl  # noqa: PLC0415 - only needed under `hidepid`
 
         info = fcntl.ioctl(descriptor, _PIDFD_GET_INFO, bytes(64))
         return struct.unpack_from("I", info, 24)[0]
     except OSError:
-        return 0
+        return None
     finally:
         os.close(descriptor)
 
@@ -222,7 +222,7 @@ def ancestors(pid: int) -> Generator[int]:
     """The process itself and those above it, as far as they are known."""
     while pid > 0:
         yield pid
-        pid = parent(pid)
+        pid = parent(pid) or 0
 
 
 def is_hidden(pid: int) -> bool:
@@ -264,7 +264,7 @@ def _walk(pid: int, ancestors: AbstractSet[tuple[int, int]]) -> tuple[bool, int 
         place = read_stat(pid)
         if place is None:
             above = _hidden_parent(pid)
-            if not above:
+            if above is None:
                 return False, pid
             pid = above
             continue

@@ -74,7 +74,7 @@ class DoorLaunchers:
         """
         if not self._launchers:
             return False
-        if lineage.is_hidden(pid) and not lineage.parent(pid):
+        if lineage.is_hidden(pid) and lineage.parent(pid) is None:
             pid = claimed_parent
         for _ in range(WALK_TRIES):
             verdict = self._search_above(pid)
@@ -83,19 +83,17 @@ class DoorLaunchers:
         return True
 
     def _search_above(self, pid: int) -> bool | None:
-        """Search for a launcher above a process; None if a process exited during the walk, or is unknown."""
-        in_terminal = False
-        while pid > 1:
-            place = lineage.read_stat(pid)
-            if place is None and not lineage.is_hidden(pid):
+        """Search for a launcher above a process; None if a process exited during the walk, or none is known."""
+        in_terminal, above = False, pid or None
+        while above:
+            place = lineage.read_stat(above)
+            if place is None and not lineage.is_hidden(above):
                 return None
             if place is not None and place.identity in self._launchers and (place.tty or not in_terminal):
                 return True
             in_terminal = in_terminal or (place is not None and place.leads_terminal)
-            pid = lineage.parent(pid) if place is None else place.parent
-            if pid == 0:
-                return False  # the rest is hidden
-        return None if pid == 0 else False
+            above = lineage.parent(above) or 0 if place is None else place.parent
+        return None if above is None else False
 
     def _add(self, launchers: list[Identity]) -> None:
         fresh = [each for each in launchers if each not in self._launchers]
