@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from handrail.keeper.process_tree import children
 from handrail.terminal.survivors import end_survivors, find_survivors
 
 pytestmark = [
@@ -39,6 +40,17 @@ async def test_a_marked_process_of_a_lost_terminal_is_ended(how: str) -> None:
         assert find_survivors(["t-lost", "t-other"]) == [survivor.pid]
         assert await end_survivors(["t-lost"], grace=0.2) == 1
         assert survivor.wait(10) == (-signal.SIGKILL if how else -signal.SIGTERM)
+
+
+async def test_a_process_that_a_warden_still_holds_is_left_to_it() -> None:
+    held = (
+        "import subprocess, sys; from handrail.keeper import lineage, system; system.set_name('handrail-warden'); "
+        f"lineage.mark(); subprocess.run([sys.executable, '-c', {WAITING!r}])"
+    )
+    with process(held, "t-lost") as warden:
+        assert find_survivors(["t-lost"]) == [warden.pid], "it stands for the warden, and has none above it"
+        (child,) = children(warden.pid)
+        os.kill(child, signal.SIGKILL)
 
 
 async def test_no_other_process_is_touched() -> None:

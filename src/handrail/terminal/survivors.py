@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 WARDEN_SECONDS = 2.0
 """How long wardens get to end the trees first: they do when only the keeper has died."""
+WARDEN = b"handrail-warden"
+"""The name of a warden's process."""
 ROUNDS = 5
 """How often new descendants are looked for; bounds the work against a process that forks without end."""
 
@@ -63,7 +65,10 @@ async def end_survivors(terminals: Collection[str], grace: float) -> int:
 
 
 def find_survivors(terminals: Collection[str]) -> list[int]:
-    """The marked processes of this user whose environment names one of these terminals. Reads all of /proc."""
+    """The marked processes of this user whose environment names one of these terminals, and that no warden holds.
+
+    Reads all of /proc.
+    """
     pids = [int(name) for name in _list_proc() if name.isdigit()]
     return [pid for pid in pids if pid != os.getpid() and _is_of(pid, terminals)]
 
@@ -86,7 +91,20 @@ def _is_of(pid: int, terminals: Collection[str]) -> bool:
     named = {
         each.removeprefix(prefix).decode(errors="replace") for each in variables if each.startswith(prefix)
     }
-    return owner == os.getuid() and not named.isdisjoint(terminals) and lineage.is_marked(pid)
+    is_ours = owner == os.getuid() and not named.isdisjoint(terminals)
+    return is_ours and lineage.is_marked(pid) and not _has_warden(pid)
+
+
+def _has_warden(pid: int) -> bool:
+    """Whether a living warden is above a process. It ends the tree, or keeps it for another daemon."""
+    while (pid := lineage.parent(pid)) > 1:
+        try:
+            with open(f"/proc/{pid}/comm", "rb") as file:
+                if file.read().strip() == WARDEN:
+                    return True
+        except OSError:
+            continue
+    return False
 
 
 def _signal(pid: int, terminals: Collection[str], number: int) -> int | None:

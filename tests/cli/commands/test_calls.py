@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli_home import BOUND, Agent, Home, Json
+from tests.support.daemon_home import watch_exit
 
 pytestmark = pytest.mark.e2e
 
@@ -149,7 +150,10 @@ def test_following_calls_tells_each_change_and_survives_a_killed_daemon(
             assert read_until(follower, before, "running") == ["running"]  # from here on it follows
             _, call = running(alone, lone_agent)
             assert read_until(follower, call, "running") == ["waiting", "running"]
-            os.kill(alone.ok("status", "--json").json["pid"], signal.SIGKILL)
+            pid = alone.ok("status", "--json").json["pid"]
+            with watch_exit(pid) as gone:
+                os.kill(pid, signal.SIGKILL)
+                assert gone(BOUND)
             alone.up()
             alone.ok("cancel", call)
             assert read_until(follower, call, "cancelled")[-1] == "cancelled"
