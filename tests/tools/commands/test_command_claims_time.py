@@ -123,7 +123,7 @@ PROGRAMS = (
         "tar",
         "test",
     ),
-    *("uniq", "vim", "wget", "xxd", "yq", "zip"),
+    *("ag", "fzf", "nc", "tcpdump", "hg", "svn", "gpg", "ip", "uniq", "vim", "wget", "xxd", "yq", "zip"),
 )
 
 

@@ -82,6 +82,14 @@ FLAGS: Checks = {
     r"gh (.* )?(alias|extensions?|ext) (set|import|install|exec|create)": "lets gh start another program",
     r"(kubectl|oc) (.* )?--kubec": "follows settings that can start programs",
     r"helm (.* )?--post-r": "lets helm start another program",
+    r"(ack|ag|bat|batcat|delta) (.* )?--pa": "lets it start another program",
+    r"fzf (.* )?--(pre|bi|exec|listen|walker)": "lets fzf start another program",
+    r"(nc|ncat|netcat) (.* )?(-[a-zA-Z]*[ec]|--(ex|sh|lua))": "lets it start another program",
+    r"tcpdump (.* )?-[a-zA-Z]*[zwW]": "lets tcpdump write files or start another program",
+    r"hg (.* )?--conf": "changes the settings of hg, which can start programs",
+    r"svn (.* )?--(config|diff-cmd|diff3-cmd|editor-cmd)": "changes the settings of svn, which can start programs",
+    r"gpg2? (.* )?--(\w+-program|exec-p|photo-v|opt)": "lets gpg start another program",
+    r"ip (.* )?(netns|vrf) e": "starts another program",
 }
 """Key: a pattern for the program, a space, and a pattern for its arguments, joined by spaces."""
 

@@ -154,9 +154,12 @@ _GIT_READERS = frozenset(
 
 def may_change_files(words: Sequence[str]) -> bool:
     """Whether a command may change the files it names. Options that write are found in gate/shell/extra_effects.py."""
-    if words[0] == "git":
+    folder, _, name = words[0].rpartition("/")
+    if folder not in ("", "/bin", "/usr/bin"):
+        return True
+    if name == "git":
         return len(words) > 1 and words[1] not in _GIT_READERS
-    return words[0] not in _READERS
+    return name not in _READERS
 
 
 def _url_paths(folder: str, word: str) -> Iterator[str]:
