@@ -19,7 +19,8 @@ from handrail.gate.rules.rules import Rules, UserRules
 from handrail.gate.rules.trust import TrustedFolder
 from handrail.store.journal import open_journal
 from handrail.store.values import Caller, Claim, Effect, Rule
-from handrail.tools.commands.command_claims import command_claims, programs, read_line
+from handrail.tools.commands.command_claims import command_claims, read_line
+from handrail.tools.commands.programs import find_programs
 from handrail.tools.workspace import Workspace
 
 LINE = "git add src && git commit -m 'Say why' && npm run test:unit -- --watch=false | grep -v ok; make docs"
@@ -73,7 +74,7 @@ async def _time_judgement(workspace: Path) -> float:
             rules = Rules(journal, standing, trusted=trusted)
 
             def judge() -> None:
-                programs(read_line("true").parts, str(workspace), os.environ["PATH"])
+                find_programs(read_line("true"), str(workspace), os.environ["PATH"])
                 claims = _read_claims("true", workspace)
                 decision = rules.policy(caller).decide("execute_command", claims, caller)
                 assert decision.rule == "r"

@@ -80,7 +80,7 @@ async def test_a_read_is_answered_without_a_sync_of_the_disk_and_an_effect_with_
 
 async def test_a_read_that_a_person_allowed_is_answered_with_a_sync(tmp_path: Path) -> None:
     async with gate_world(tmp_path, Echo("read")) as here:
-        here.rules.add(rule("ask", tool="echo"), ANN)
+        await here.rules.add(rule("ask", tool="echo"), ANN)
         client = here.client("echo")
         approval = await here.question(await client.call())
         await person_actions.answer(here.gate, approval, make_answer("allow"), approval.digest)

@@ -11,7 +11,7 @@ from tests.support.sample_events import JournalFiles
 
 from handrail.store import writer
 from handrail.store.database import open_writer
-from handrail.store.writer import Upkeep
+from handrail.store.writer import Order, Upkeep
 
 
 @pytest.fixture
@@ -42,17 +42,17 @@ def is_due(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT due FROM upkeep").fetchone()[0])
 
 
-def order_after(orders: SimpleQueue[bool], seconds: float) -> threading.Timer:
-    timer = threading.Timer(seconds, orders.put, (True,))
+def order_after(orders: SimpleQueue[Order], seconds: float) -> threading.Timer:
+    timer = threading.Timer(seconds, orders.put, ("commit",))
     timer.start()
     return timer
 
 
 def test_a_quiet_moment_is_used(connection: sqlite3.Connection) -> None:
     leave_free_pages(connection, 200)
-    orders: SimpleQueue[bool] = SimpleQueue()
+    orders: SimpleQueue[Order] = SimpleQueue()
     timer = order_after(orders, 1.5)
-    assert Upkeep(connection, orders).next_order() is True
+    assert Upkeep(connection, orders).next_order() == "commit"
     timer.join()
     assert free_pages(connection) == 0
     assert not is_due(connection)
@@ -60,16 +60,16 @@ def test_a_quiet_moment_is_used(connection: sqlite3.Connection) -> None:
 
 def test_while_orders_come_nothing_is_done(connection: sqlite3.Connection) -> None:
     leave_free_pages(connection, 200)
-    orders: SimpleQueue[bool] = SimpleQueue()
+    orders: SimpleQueue[Order] = SimpleQueue()
     upkeep = Upkeep(connection, orders)
     for _ in range(20):
-        orders.put(True)
-        assert upkeep.next_order() is True
+        orders.put("commit")
+        assert upkeep.next_order() == "commit"
     assert free_pages(connection) > 0
     assert is_due(connection)
 
 
-class Coming(SimpleQueue[bool]):
+class Coming(SimpleQueue[Order]):
     """An order comes the first time that somebody looks whether one has: while the file is being written."""
 
     came = False
@@ -77,7 +77,7 @@ class Coming(SimpleQueue[bool]):
     def empty(self) -> bool:
         if not self.came:
             self.came = True
-            self.put(True)
+            self.put("commit")
         return super().empty()
 
 
@@ -85,12 +85,12 @@ def test_whoever_comes_meanwhile_interrupts_it_and_it_is_done_later(connection: 
     leave_free_pages(connection, 2_000)
     orders = Coming()
     upkeep = Upkeep(connection, orders)
-    assert upkeep.next_order() is True
+    assert upkeep.next_order() == "commit"
     assert orders.came
     assert is_due(connection), "it was interrupted"
     assert free_pages(connection) > 0
     timer = order_after(orders, 3)
-    assert upkeep.next_order() is True
+    assert upkeep.next_order() == "commit"
     timer.join()
     assert not is_due(connection)
     assert free_pages(connection) == 0

@@ -70,7 +70,7 @@ def test_a_file_that_other_programs_obey_is_read_freely_and_protected_from_chang
 async def test_a_rule_that_allows_every_write_asks_before_a_file_that_other_programs_obey(
     desk: ToolRunner,
 ) -> None:
-    desk.gate.rules.add(Rule(id="r1", effect="allow", path="**", scope="user"), PERSON)
+    await desk.gate.rules.add(Rule(id="r1", effect="allow", path="**", scope="user"), PERSON)
     assert (await desk.outcome("write_file", path="plain.txt", content="x")).ending == "done"
     for path in OBEYED:
         assert (await desk.waiting("write_file", path=path, content="x")).status == "waiting"

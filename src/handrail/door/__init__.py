@@ -5,11 +5,9 @@ library only, for a fast start.
 """
 
 EXPORTS = {
-    "connect": "HELLO_SECONDS DaemonNotRunning HelloRefused connect dial dial_path say_hello",
+    "connect": "DaemonNotRunning HELLO_SECONDS HelloRefused Impostor connect dial dial_path say_hello",
     "mcp_stdio": "",
-    "own_processes": (
-        "ANSWER_SECONDS describe_hung_keeper end_process find_daemon find_hung_keeper find_keeper"
-    ),
+    "own_processes": "ANSWER_SECONDS describe_hung_keeper end_process find_daemon find_hung_keeper find_keeper",
     "shell": "",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -1,7 +1,7 @@
 """The launcher: the one way in which the daemon starts programs and helpers, apart from what the keeper runs."""
 
 EXPORTS = {
-    "child": "LOST Child LaunchError prestart spawn_detached start_function start_program",
+    "child": "Child LOST LaunchError prestart spawn_detached start_function start_program",
     "programs": "find_program find_untrusted",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

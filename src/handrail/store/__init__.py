@@ -18,9 +18,10 @@ EXPORTS = {
         "ActivityEnded ActivityStarted AgentEnded ApprovalAnswered ApprovalExpired ApprovalOpened "
         "ApprovalWithdrawn CallClientGone CallHandedBack CallOpened CallSettled CallStarted CallStopped "
         "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped Entry Event FilesRestored "
-        "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted RuleAdded RuleRemoved "
-        "SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten TerminalOpened "
-        "TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened ThreadRenamed"
+        "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted "
+        "RuleAdded RuleRemoved SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
+        "TerminalOpened TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened "
+        "ThreadRenamed"
     ),
     "export": "Export NotImportable export import_thread",
     "export_markdown": "as_markdown",

@@ -4,7 +4,7 @@ EXPORTS = {
     "input.keys": "UnknownKey encode",
     "input.typing_history": "RELEASED_BY",
     "keeper_client": "Keeper KeeperError KeeperHangs",
-    "open_shell": "COLS OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",
+    "open_shell": "COLS OWN_ID OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",
     "output.output_search": "Match SearchResult search_tail",
     "output.paging": "OutputPage find_line_near_end is_alternate_screen read_page",
     "output.plain_text": "plain_text",
@@ -15,6 +15,7 @@ EXPORTS = {
     "ripgrep": "NoRipgrep PATTERN_MAX Search SearchEnd pattern_error run_search",
     "safe_regex": "BadPattern DIALECT REGEX_THREADS Regex check_characters compile_pattern",
     "shell_marks": "Command Marks MarksCache MarksReader",
+    "survivors": "Survivors",
     "terminal": (
         "Exit InputRequest InputSender NotReading PersonControl Report Seen Terminal TerminalNote "
         "TypingRefused"

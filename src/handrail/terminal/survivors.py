@@ -97,13 +97,15 @@ def _is_of(pid: int, terminals: Collection[str]) -> bool:
 
 def _has_warden(pid: int) -> bool:
     """Whether a living warden is above a process. It ends the tree, or keeps it for another daemon."""
-    while (pid := lineage.parent(pid)) > 1:
+    above = lineage.parent(pid)
+    while above is not None and above > 1:
         try:
-            with open(f"/proc/{pid}/comm", "rb") as file:
+            with open(f"/proc/{above}/comm", "rb") as file:
                 if file.read().strip() == WARDEN:
                     return True
         except OSError:
-            continue
+            pass
+        above = lineage.parent(above)
     return False
 
 

@@ -164,7 +164,15 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             return None
         call.use_terminal(terminal.id)
         return CommandPlan(
-            claims=(), bound={}, argv=terminal.argv, cwd=terminal.cwd, cwd_id=None, env={}, input=input
+            claims=(),
+            bound={},
+            argv=terminal.argv,
+            cwd=terminal.cwd,
+            cwd_id=None,
+            env={},
+            programs=Programs({}),
+            exact=None,
+            input=input,
         )
 
     async def rejoin(self, plan: CommandPlan | TypedPlan, call: CallReport) -> Result:
