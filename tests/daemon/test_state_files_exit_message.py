@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from handrail.daemon.exit_message import explain_failure
+from handrail.daemon.state_files import explain_failure
 from handrail.errors import BadRecord
 
 LOGS = Path("/h/logs")

@@ -68,7 +68,7 @@ def test_a_missing_ripgrep_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
         return str(tmp_path)
 
     monkeypatch.setattr("sysconfig.get_path", scripts)
-    monkeypatch.setattr("handrail.launcher.programs.SYSTEM_FOLDERS", ())
+    monkeypatch.setattr("handrail.launcher.trusted_programs.SYSTEM_FOLDERS", ())
     monkeypatch.setenv("PATH", str(tmp_path))
     assert check_ripgrep().level == "bad"
     (tmp_path / "rg").touch(0o755)

@@ -164,7 +164,7 @@ def test_a_helper_in_python_runs_a_module_of_ours(tmp_path: Path) -> None:
 
 
 def test_a_helper_that_fails_ends_with_a_code() -> None:
-    child = start_function("handrail.launcher.no_such_module", {})
+    child = start_function("no_such_module", {})
     assert child.wait(BOUND) == 127
     assert "no_such_module" in child.error
     child.close()

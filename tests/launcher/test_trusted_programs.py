@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.launcher.programs import find_program, find_untrusted
+from handrail.launcher.trusted_programs import find_program, find_untrusted
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can make folders that belong to root")
 
@@ -16,7 +16,7 @@ def root_owned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     make_program(folder / "tool")
-    monkeypatch.setattr("handrail.launcher.programs.SYSTEM_FOLDERS", ())
+    monkeypatch.setattr("handrail.launcher.trusted_programs.SYSTEM_FOLDERS", ())
     return folder
 
 

@@ -78,7 +78,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_children.test_every_process_that_the_daemon_started_is_marked",
             "safety.test_children.test_no_program_of_a_folder_that_the_user_can_write_ran_unmarked",
             "safety.test_children.test_after_the_launcher_was_killed_a_search_is_marked_again",
-            "launcher.test_programs.test_a_program_that_a_user_can_replace_is_not_found",
+            "launcher.test_trusted_programs.test_a_program_that_a_user_can_replace_is_not_found",
             "house.test_processes.test_only_the_launcher_keeper_doors_and_a_persons_commands_start_processes",
             "safety.test_policy.test_a_command_cannot_accept_for_the_person",
             "keeper.test_lineage.test_no_process_moves_the_reference_by_the_limit_of_a_first_process_that_is_its_users",

@@ -22,13 +22,14 @@ from handrail import __version__
 from handrail.agents.conversation.send_prompt import McpEntryBuilder
 from handrail.config import Config
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
-from handrail.daemon.exit_message import EXPLAINED, explain_failure
+from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_launchers
 from handrail.daemon.notifications import Notifier
-from handrail.daemon.policy_memory import PolicyMemory
 from handrail.daemon.state_files import (
+    EXPLAINED,
     DaemonFile,
     ForegroundOutput,
     build_connect_command,
+    explain_failure,
     hold_lock,
     print_replaced,
     prints_on_terminal,
@@ -42,10 +43,9 @@ from handrail.gate.rules.rules import Rules, UserRules
 from handrail.gate.rules.trust import TrustedFolder
 from handrail.gate.tool import Tool, Toolbox
 from handrail.hardening import hide_memory
-from handrail.keeper.protocol import Remember
 from handrail.launcher.child import prestart
 from handrail.paths import Places
-from handrail.server.access import Access, Client
+from handrail.server.access import Access
 from handrail.server.api.call_models import Restart
 from handrail.server.api.calls import now_ms
 from handrail.server.api.threads import create_first_thread
@@ -66,7 +66,6 @@ from handrail.store.threads.threads import Threads
 from handrail.store.values import Result
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.open_shell import TerminalSettings
-from handrail.terminal.person_check import DoorLaunchers, explain_no_person, runs_inside_handrail
 from handrail.terminal.retention import Retention
 from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.survivors import Survivors
@@ -98,14 +97,6 @@ SWITCH_SECONDS = 0.0005
 writer."""
 SHUTDOWN_SECONDS = 4.0
 """Bounds the wait for the keeper when the daemon stops: a person waits for it."""
-SIGN_INS = "sign-ins"
-"""The key under which the keeper stores the sign-ins."""
-LAUNCHERS = "launchers"
-"""The key under which the keeper stores the processes that launched a door."""
-SEALED_INSIDE = (
-    "This daemon was started from inside something Handrail had started, or from a shell that carries its mark, so it takes "
-    "nobody for a person, and no page can sign in. Run `handrail down` and then `handrail up` in a terminal of your own."
-)
 SEALED_KEEPER = (
     "The keeper ended unexpectedly, so nobody is taken for a person any more, but for a page that is signed in "
     "already. Run `handrail restart` in a terminal of your own."
@@ -227,7 +218,9 @@ class Daemon:
         """Serve until stopped, then shut down in order."""
         async with anyio.create_task_group() as group:
             gate = self._build_gate(foundation, group)
-            access = self._access = await self._build_access(foundation)
+            access = self._access = await build_access(
+                foundation.keeper, foundation.journal, foundation.records
+            )
             listeners = await foundation.keeper.listen_both(*self._daemon_file.ports)
             port = listeners[0].getsockname()[1]
             self._daemon_file.note_port(port)
@@ -236,7 +229,7 @@ class Daemon:
             context = await self._build_server_context(foundation, gate, access, url, agent_host)
             mcp = McpServers(gate, self._config.command.wait_seconds)
             callers = Callers(context.prompts.calling)
-            launchers = await self._build_launchers(foundation.keeper)
+            launchers = await build_launchers(foundation.keeper)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, context.access, callers, launchers, context.url)
             streamable = StreamableHttp(mcp, callers)
@@ -411,27 +404,6 @@ class Daemon:
             grace=command.stop_grace,
         )
 
-    async def _build_access(self, foundation: Foundation) -> Access:
-        clients = [
-            (record.sha256, Client(credential=record.id, name=record.name, workspace=record.workspace))
-            for record in await foundation.records.credentials.all()
-            if record.revoked_at is None
-        ]
-        sealed = SEALED_INSIDE if runs_inside_handrail() else explain_no_person()
-        # A keeper met by a daemon that an agent started may be the agent's, with forged sign-ins.
-        kept = b"" if sealed else await foundation.keeper.recall(SIGN_INS) or b""
-        access = Access(foundation.journal, clients, kept)
-        access.keep = partial(_remember, foundation.keeper, SIGN_INS)
-        if sealed:
-            access.seal(sealed)
-        return access
-
-    async def _build_launchers(self, keeper: Keeper) -> DoorLaunchers:
-        """The agents that launched doors, with those of the previous daemon."""
-        launchers = DoorLaunchers(await keeper.recall(LAUNCHERS) or b"", lambda: keeper.pid)
-        launchers.keep = partial(_remember, keeper, LAUNCHERS)
-        return launchers
-
     def _keeper_lost(self, why: str) -> None:
         if self._access is not None and not self._stop_requested.is_set():
             log.warning("the keeper was lost: %s", why)
@@ -484,10 +456,6 @@ class Daemon:
                 await keeper.shutdown(self._config.command.stop_grace)
         except KeeperError as problem:
             log.warning("the keeper did not end what it had started: %s", problem)
-
-
-def _remember(keeper: Keeper, key: str, value: bytes) -> None:
-    keeper.post(Remember(keeper.number(), key, value))
 
 
 def build_toolbox(gate: Gate, context: ToolContext, blobs: Blobs, own: Sequence[Path]) -> Toolbox:

@@ -1,12 +1,13 @@
-"""What the keeper remembers of the policy and of the journal, so that a change behind the daemon's back is detected.
+"""What the keeper remembers for the next daemon: sign-ins, agents that launched doors, the policy, the journal's head.
 
-Reads both at the start, and stores them after each change. The keeper's memory is out of reach for the processes that it
-started, but it ends with the keeper.
+Policy and head are compared at the start, so that a change behind the daemon's back is detected. All are stored after each
+change. The keeper's memory is out of reach for the processes that it started, but it ends with the keeper.
 """
 
 import logging
 from collections.abc import MutableMapping
 from contextlib import suppress
+from functools import partial
 
 import anyio
 from anyio import to_thread
@@ -16,18 +17,24 @@ from handrail.gate.rules.accepted_policy import AcceptedPolicy, FoundPolicy
 from handrail.gate.rules.policy_snapshot import Baseline, PolicySnapshot, decode_baseline
 from handrail.keeper.protocol import Done, Remember
 from handrail.paths import Places
+from handrail.server.access import Access, Client
 from handrail.store.anchor import check_anchor
 from handrail.store.hash_chain import Link
 from handrail.store.integrity import has_event
 from handrail.store.journal import Journal
+from handrail.store.records import Records
 from handrail.store.rule_replay import RuleReplay
 from handrail.terminal.keeper_client import Keeper, KeeperError
-from handrail.terminal.person_check import runs_inside_handrail
+from handrail.terminal.person_check import DoorLaunchers, explain_no_person, runs_inside_handrail
 
 log = logging.getLogger(__name__)
 
-POLICY, HEAD = "policy", "journal-head"
+POLICY, HEAD, SIGN_INS, LAUNCHERS = "policy", "journal-head", "sign-ins", "launchers"
 """Keys in the keeper's memory."""
+SEALED_INSIDE = (
+    "This daemon was started from inside something Handrail had started, or from a shell that carries its mark, so it takes "
+    "nobody for a person, and no page can sign in. Run `handrail down` and then `handrail up` in a terminal of your own."
+)
 UNATTENDED = "HANDRAIL_UNATTENDED"
 """Set in the environment of a daemon that a door, the command line or the keeper started, not a person directly."""
 HEAD_SECONDS = 1.0
@@ -134,3 +141,30 @@ def _decode_head(blob: bytes | None) -> Link | None:
         return None
     seq, chain = blob.decode().split()
     return Link(int(seq), bytes.fromhex(chain))
+
+
+async def build_access(keeper: Keeper, journal: Journal, records: Records) -> Access:
+    """The credentials, with the sign-ins of the previous daemon; sealed if nobody can be taken for a person."""
+    clients = [
+        (record.sha256, Client(credential=record.id, name=record.name, workspace=record.workspace))
+        for record in await records.credentials.all()
+        if record.revoked_at is None
+    ]
+    sealed = SEALED_INSIDE if runs_inside_handrail() else explain_no_person()
+    # A keeper met by a daemon that an agent started may be the agent's, with forged sign-ins.
+    access = Access(journal, clients, b"" if sealed else await keeper.recall(SIGN_INS) or b"")
+    access.keep = partial(_remember, keeper, SIGN_INS)
+    if sealed:
+        access.seal(sealed)
+    return access
+
+
+async def build_launchers(keeper: Keeper) -> DoorLaunchers:
+    """The agents that launched doors, with those of the previous daemon."""
+    launchers = DoorLaunchers(await keeper.recall(LAUNCHERS) or b"", lambda: keeper.pid)
+    launchers.keep = partial(_remember, keeper, LAUNCHERS)
+    return launchers
+
+
+def _remember(keeper: Keeper, key: str, value: bytes) -> None:
+    keeper.post(Remember(keeper.number(), key, value))

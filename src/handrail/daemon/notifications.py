@@ -16,7 +16,7 @@ from handrail.gate.gate import Gate
 from handrail.gate.rules.policy_snapshot import PolicyChange
 from handrail.hidden_text import hidden_name
 from handrail.launcher.child import LaunchError, start_program
-from handrail.launcher.programs import find_program
+from handrail.launcher.trusted_programs import find_program
 from handrail.store.events import ApprovalOpened, Entry
 
 log = logging.getLogger(__name__)

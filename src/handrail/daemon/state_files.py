@@ -1,5 +1,6 @@
 """The daemon's files and its terminal output: daemon.json, the last port, the lock, the log, the start-up
-message."""
+message, and the sentence that explains an exception which ended it.
+"""
 
 import errno
 import fcntl
@@ -7,20 +8,25 @@ import json
 import logging
 import os
 import shlex
+import sqlite3
 import sys
 import traceback
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 import anyio
 
 from handrail import __version__
+from handrail.config import BadConfig
+from handrail.errors import BadRecord, LostJournal, NewerSchema, Unwritable
 from handrail.paths import Places
 from handrail.regular_file import read_regular_file
 from handrail.server.access import Access
+from handrail.terminal.keeper_client import KeeperError
 
 
 class DaemonFile:
@@ -209,3 +215,31 @@ def _has_keyboard() -> bool:
 async def _wait_for_enter() -> bool:
     await anyio.wait_readable(0)
     return bool(os.read(0, 4096))
+
+
+EXPLAINED = (AlreadyRunning, BadConfig, BadRecord, KeeperError, LostJournal, NewerSchema, Unwritable)
+"""Exceptions whose message is a sentence for people."""
+
+
+def explain_failure(problem: BaseException, logs: Path) -> str:
+    """The sentence for an exception that ended the daemon. Other messages may hold inputs, so they are not shown."""
+    causes = list(_flatten(problem))
+    explained = [str(cause) for cause in causes if isinstance(cause, EXPLAINED)]
+    if explained:
+        return explained[0]
+    shown = [f"{cause}" for cause in causes if isinstance(cause, OSError | sqlite3.Error)]
+    why = shown[0] if shown else type(causes[0]).__name__
+    return (
+        f"The daemon ended because of an error: {why}. `handrail doctor` checks the installation; the details are in "
+        f"{logs / 'daemon.log'}."
+    )
+
+
+def _flatten(problem: BaseException) -> Iterator[BaseException]:
+    """The exceptions in a group of groups; an exception itself if it is no group."""
+    if isinstance(problem, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", problem)
+        for each in group.exceptions:
+            yield from _flatten(each)
+    else:
+        yield problem

@@ -21,7 +21,7 @@ from handrail import __version__
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
 from handrail.door.connect import HelloRefused, Impostor, dial, dial_path, say_hello
 from handrail.door.own_processes import find_daemon, find_hung_keeper, find_keeper
-from handrail.launcher.programs import find_program
+from handrail.launcher.trusted_programs import find_program
 from handrail.paths import Places
 from handrail.process_state import describe_hang
 from handrail.provider_keys import read_keys

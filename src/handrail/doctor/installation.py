@@ -12,7 +12,7 @@ from pathlib import Path
 import handrail
 from handrail import __version__
 from handrail.doctor.checks import Finding
-from handrail.launcher.programs import find_program, find_untrusted
+from handrail.launcher.trusted_programs import find_program, find_untrusted
 
 PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 HARDEN = "handrail doctor --harden   (prints the commands)"

@@ -21,7 +21,7 @@ from typing import TypeVar
 import anyio
 
 from handrail.launcher.child import LOST, Child, LaunchError, start_program
-from handrail.launcher.programs import find_program
+from handrail.launcher.trusted_programs import find_program
 from handrail.terminal.safe_regex import BadPattern, bad_pattern
 from handrail.terminal.thread_pool import ThreadPool
 

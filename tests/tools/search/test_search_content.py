@@ -251,7 +251,7 @@ async def test_without_ripgrep_every_search_gets_a_sentence(
     (tmp_path / "empty").mkdir()
     monkeypatch.setattr(ripgrep, "ripgrep", ripgrep.ripgrep.__wrapped__)
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    monkeypatch.setattr("handrail.launcher.programs.SYSTEM_FOLDERS", ())
+    monkeypatch.setattr("handrail.launcher.trusted_programs.SYSTEM_FOLDERS", ())
     monkeypatch.setattr("sysconfig.get_path", partial(str.replace, str(tmp_path / "empty"), "\0"))
     for tool, asked in {
         "search_content": {"pattern": "x"},
@@ -368,7 +368,7 @@ def test_the_bundled_ripgrep_comes_first_and_none_in_a_folder_that_a_user_can_wr
         return str(tmp_path)
 
     monkeypatch.setattr("sysconfig.get_path", scripts)
-    monkeypatch.setattr("handrail.launcher.programs.SYSTEM_FOLDERS", ())
+    monkeypatch.setattr("handrail.launcher.trusted_programs.SYSTEM_FOLDERS", ())
     with pytest.raises(ripgrep.NoRipgrep, match="handrail doctor"):
         find()
 

@@ -2,7 +2,7 @@
 
 A line is plain if two independent readers agree (bash_reader.py tokenizes, _tree_sitter_reader.py uses a grammar) that
 it has only words, quoted literals, `&& || ; |` and newlines; its wrappers can be unwrapped; and no flag makes a command
-do more than its name (extra_effects.py). Every command at any depth is a part, so that deny rules see it. Everything that is
+do more than its name (wrappers.py). Every command at any depth is a part, so that deny rules see it. Everything that is
 not plain is opaque, with a sentence. It knows no rules and no folders.
 """
 
@@ -15,8 +15,7 @@ from functools import lru_cache
 from handrail.gate.shell._tree_sitter_reader import Found, Structure, structure
 from handrail.gate.shell.bash_reader import RESERVED, Reading, Simple, Word, read
 from handrail.gate.shell.characters import Checks, find_hidden
-from handrail.gate.shell.extra_effects import find_extra_effects
-from handrail.gate.shell.wrappers import BUILTINS, LINES, Words, find_started, unwrap
+from handrail.gate.shell.wrappers import BUILTINS, LINES, Words, find_extra_effects, find_started, unwrap
 
 LONGEST = 100_000
 """Characters of a plain line; the tools start no longer line."""

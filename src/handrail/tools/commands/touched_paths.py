@@ -153,7 +153,7 @@ _GIT_READERS = frozenset(
 
 
 def may_change_files(words: Sequence[str]) -> bool:
-    """Whether a command may change the files it names. Options that write are found in gate/shell/extra_effects.py."""
+    """Whether a command may change the files it names. Options that write are found in gate/shell/wrappers.py."""
     folder, _, name = words[0].rpartition("/")
     if folder not in ("", "/bin", "/usr/bin"):
         return True
