@@ -16,7 +16,7 @@ from handrail.gate.shell import shell_parser
 from handrail.store.values import Effect
 
 GATE = Path(shell_parser.__file__).parent
-ORDER = ("characters", "bash_reader", "_tree_sitter_reader", "wrappers", "extra_effects", "shell_parser")
+ORDER = ("characters", "bash_reader", "_tree_sitter_reader", "wrappers", "shell_parser")
 """The parser's modules, each after those it imports."""
 TABLES = ("Checks", "Shapes")
 READERS = {"bash_reader": "read", "_tree_sitter_reader": "structure"}
@@ -176,9 +176,9 @@ def test_the_checks_are_found_in_the_source() -> None:
         ("wrappers", "CLOSED"),
         ("wrappers", "INNER"),
         ("wrappers", "WRAPPED"),
-        ("extra_effects", "FLAGS"),
-        ("extra_effects", "SECOND_FILE"),
-        ("extra_effects", "STATE"),
+        ("wrappers", "FLAGS"),
+        ("wrappers", "SECOND_FILE"),
+        ("wrappers", "STATE"),
         ("shell_parser", "TROUBLES"),
     }
     assert len(CHECKS) > 100
