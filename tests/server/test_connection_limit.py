@@ -64,7 +64,7 @@ async def serving(most: int) -> AsyncGenerator[Clients]:
             group.start_soon(server.serve, [listener])
             async with AsyncExitStack() as stack:
                 yield Clients(listener.getsockname()[1], stack)
-            server.should_exit = True
+            group.cancel_scope.cancel()  # as the daemon ends it
 
 
 async def is_closed(stream: SocketStream) -> bool:
