@@ -90,7 +90,7 @@ class AgentHost:
 
     async def agent(self, name: str = "scripted", thread: str | None = None) -> Agent:
         with anyio.fail_after(BOUND):
-            return await self.agents.get(name, thread)
+            return await self.agents.get(name, thread, folder=str(self.cwd))
 
     async def facts(self, *kinds: type[Any]) -> list[Any]:
         await self.journal.committed(self.journal.head)
