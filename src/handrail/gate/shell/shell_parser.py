@@ -32,6 +32,8 @@ INTERPRETERS = frozenset(
 )
 """Programs that run their standard input if no file is given."""
 _SIGNS = re.compile(r"[|&;<>()`$\n]")
+_COSTLY = re.compile(r"[@?]")
+"""In the first word, the time of the grammar grows with more than the square of these."""
 _SHOWN = 200
 """Characters of an opaque construct that are shown in an approval."""
 
@@ -181,6 +183,8 @@ def _single_command(reading: Reading) -> tuple[str, ...]:
 def _is_short(reading: Reading, line: str) -> bool:
     """Whether the line is small enough for the grammar. Signs in quotes of a plain line are cheap: not counted."""
     words = sum(len(command.words) for command in reading.commands)
+    if len(_COSTLY.findall(line)) > MOST_SIGNS:
+        return False
     plain = not reading.troubles
     signs = len(reading.commands) if plain else len(reading.troubles) + len(_SIGNS.findall(line))
     return (
