@@ -1,9 +1,12 @@
 """Programs are found where only root can write, whatever PATH says."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from tests.house.source import SRC
 
 from handrail.launcher.trusted_programs import find_program, find_untrusted
 
@@ -52,6 +55,17 @@ def test_a_user_can_replace_what_a_link_leads_to(root_owned: Path, tmp_path: Pat
     assert find_program("link", str(root_owned)) == str(root_owned / "link")
     os.chown(theirs, 12345, 12345)
     assert find_program("link", str(root_owned)) is None, "the link in between can be replaced"
+
+
+def test_a_folder_that_may_not_be_searched_is_passed_over(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    find = f"print(programs.find_program('tool', '{closed}/bin'))"
+    code = f"import os, sys; sys.path.insert(0, {str(SRC)!r}); from handrail.launcher import programs; programs.find_program('sh', bundled=True); os.setuid(12345); {find}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("None\n", "")
 
 
 def test_relative_folders_of_path_are_ignored(root_owned: Path, monkeypatch: pytest.MonkeyPatch) -> None:

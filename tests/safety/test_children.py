@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,11 +108,11 @@ def read_environ(pid: int) -> bytes:
 
 
 def children(pid: int) -> list[int]:
-    try:
-        tasks = [*Path(f"/proc/{pid}/task").iterdir()]
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # a thread that just ended
+            found += map(int, task.read_text().split())
+    return found
 
 
 @dataclass

@@ -23,7 +23,7 @@ def sound(new_account: Callable[..., Account]) -> Account:
     account = new_account()
     account.start()
     assert account.handrail("down").returncode == 0
-    shutil.copytree(account.home, account.root / "copy")
+    shutil.copytree(account.home, account.root / "copy", ignore=shutil.ignore_patterns("*.sock"))
     return account
 
 

@@ -102,4 +102,7 @@ def _find_writable() -> Iterator[Path]:
 
 def _can_write(folder: Path) -> bool:
     """Whether this user can put a program into a folder, or replace the folder."""
-    return folder.is_dir() and find_untrusted(folder) is not None
+    try:
+        return folder.is_dir() and find_untrusted(folder) is not None
+    except OSError:  # below a folder that this user may not search
+        return False

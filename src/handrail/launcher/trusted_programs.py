@@ -45,9 +45,10 @@ def _links(path: Path) -> Iterator[Path]:
     for _ in range(LINKS_MAX):
         path = Path(os.path.realpath(path.parent), path.name)
         yield path
-        if not path.is_symlink():
+        try:
+            path = path.parent / path.readlink()
+        except OSError:  # no symlink
             return
-        path = path.parent / path.readlink()
 
 
 def _untrusted_above(path: Path) -> Iterator[Path]:
@@ -74,4 +75,7 @@ def _is_protected(status: os.stat_result, owner_inside: int | None) -> bool:
 
 
 def _is_executable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    try:
+        return path.is_file() and os.access(path, os.X_OK)
+    except OSError:  # in a folder that this user may not search
+        return False
