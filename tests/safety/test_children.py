@@ -22,7 +22,7 @@ from handrail.keeper.lineage import hard_limit
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="needs /proc"),
 ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.user_account import Account, until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 BOUND = 20.0
 """Seconds for a command. On an idle machine it takes two; a hang takes at least the 15 of a start."""
