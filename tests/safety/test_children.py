@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests.house.source import ROOT
+from tests.support.processes import is_alive
 from tests.support.user_account import Account, until
 
 from handrail.keeper.lineage import hard_limit
@@ -245,7 +246,7 @@ def test_after_the_launcher_was_killed_a_search_is_marked_again(house: House) ->
     account = house.account
     (launcher,) = [pid for pid in children(account.pid) if pid != account.keeper]
     os.kill(launcher, signal.SIGKILL)
-    until(lambda: launcher not in children(account.pid), "the launcher is reaped")
+    until(lambda: not is_alive(launcher), "the launcher has ended")
     with Watch(account.pid, account.keeper) as watch:
         found = house.use("search_content", pattern=SLOW)
     assert found["status"] == "done"

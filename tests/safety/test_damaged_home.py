@@ -31,7 +31,7 @@ def sound(new_account: Callable[..., Account]) -> Account:
 def account(sound: Account) -> Generator[Account]:
     yield sound
     sound.handrail("down", "--force")
-    until(lambda: not sound.processes(), "all of it has ended")
+    until(lambda: not sound.processes(), "all of it has ended", within=20)
     shutil.rmtree(sound.home)
     shutil.copytree(sound.root / "copy", sound.home)
     for path in (sound.home, *sound.home.rglob("*")):

@@ -200,7 +200,7 @@ def _start(
             if known:
                 why = f"its process {known} has lost its socket, which another program may have removed."
                 raise DaemonNotRunning(why, f"Run `kill -9 {known}`, then `handrail up`; terminals go on.")
-            raise _failed("nobody came to its socket in time.", starter.log)
+            raise _failed(f"nobody came to its socket in time.{starter.last_words}", starter.log)
     except OSError as error:
         raise DaemonNotRunning(f"it cannot be started ({error}).", "See `handrail doctor`.") from None
 

@@ -69,6 +69,8 @@ class Starter:
         self._is_our_turn = False
         self._ask_at = 0.0
         self._started_by_keeper = 0
+        self._keepers_log = str(places.logs / "daemon.log")
+        self._keepers_log_began = _size(self._keepers_log)
 
     def __enter__(self) -> Self:
         return self
@@ -90,6 +92,12 @@ class Starter:
             self._is_our_turn = self._take_turn()
         elif time.monotonic() >= self._ask_at:
             self._started = self._start()
+
+    @property
+    def last_words(self) -> str:
+        """The last line that daemons started by the keeper have written since this attempt began."""
+        line = _last_line(self._keepers_log, self._keepers_log_began) if self._started_by_keeper else ""
+        return f" It said: {line}" if line else ""
 
     def _take_turn(self) -> bool:
         try:
@@ -122,7 +130,8 @@ class Starter:
         self._started_by_keeper += is_new
         if self._started_by_keeper > STARTS:
             raise DaemonNotRunning(
-                "it ended while starting, again and again.", "`handrail up --foreground` shows what is wrong."
+                f"it ended while starting, again and again.{self.last_words}",
+                "`handrail up --foreground` shows what is wrong.",
             )
 
     def _check(self, started: _Started) -> None:
@@ -234,6 +243,13 @@ def _shorten(log: str) -> int:
     try:
         if os.stat(log).st_size > LOG_MAX:
             os.truncate(log, 0)
+    except FileNotFoundError:
+        return 0
+    return _size(log)
+
+
+def _size(log: str) -> int:
+    try:
         return os.stat(log).st_size
     except FileNotFoundError:
         return 0

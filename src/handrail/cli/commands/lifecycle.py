@@ -101,14 +101,17 @@ def down(
 
 
 def _hangs(places: Places) -> bool:
-    """Whether the keeper or the daemon does not answer. Raises Failure if the daemon does, and takes us for no person."""
+    """Whether the keeper or the daemon does not answer, or a keeper runs without a daemon.
+
+    Raises Failure if the daemon answers and takes us for no person.
+    """
     try:
         with reach("person", within=ANSWER_SECONDS):
             return find_hung_keeper(places) is not None
     except Failure as failure:
         if failure.code is Code.FAILED:
             raise
-        return find_hung_keeper(places) is not None or find_daemon(places) is not None
+        return find_keeper(places) is not None or find_daemon(places) is not None
 
 
 def _end_by_force(places: Places) -> None:
