@@ -38,10 +38,13 @@ db.execute("INSERT INTO rules VALUES ('r666', ?, 'person', NULL, 1, NULL, NULL, 
 db.execute("INSERT INTO folders VALUES ('/usr', NULL, 'person', 1)")
 """
 APPEND_EVENT = f"""
-event = {{"kind": "RuleAdded", "rule": {RULE!r}, "by": "person", "approval": None}}
+from handrail.store.events import RuleAdded, encode
+from handrail.store.rules import statement
+from handrail.store.values import Rule
+event, payload = encode(RuleAdded(rule=Rule(**{RULE!r}), by="person"))
 seq = db.execute("SELECT max(seq) FROM events").fetchone()[0] + 1
-db.execute("INSERT INTO events VALUES (?, 1, 'RuleAdded', ?, x'', x'')", (seq, json.dumps(event)))
-db.execute("INSERT INTO rules VALUES ('r666', ?, 'person', NULL, 1, NULL, NULL, ?)", ({json.dumps(json.dumps(RULE))}, seq))
+db.execute("INSERT INTO events VALUES (?, 1, 'RuleAdded', ?, x'', x'')", (seq, payload))
+db.execute(*statement(seq, 1, event))
 """
 ALTER_EVENT = """
 db.execute("UPDATE events SET payload = replace(payload, 'innocent', 'harmless') WHERE kind = 'RuleAdded'")
