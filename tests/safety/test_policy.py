@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,6 +32,18 @@ if len(sys.argv) > 3:
         db.execute("UPDATE events SET payload_hash = ?, chain = ? WHERE seq = ?", (hashed, before, seq))
     HeadFile(home / "handrail.head").write(Link(seq, before))
 db.commit()
+"""
+ASK_KEEPER = """
+import socket, sys, time
+reply = b""
+until = time.monotonic() + 30
+while b"started" not in reply and time.monotonic() < until:  # the keeper may not have noticed the death yet
+    with socket.socket(socket.AF_UNIX) as keeper:
+        keeper.connect(sys.argv[1])
+        keeper.sendall(b'{"is": "hello", "protocol": 1, "want": "start_daemon"}\\n')
+        reply = keeper.recv(4096)
+    time.sleep(0.05)
+print(reply)
 """
 RULE = {"id": "r666", "effect": "allow", "command": "touch", "scope": "user"}
 INSERT_ROWS = f"""
@@ -96,22 +109,18 @@ class Ground:
 
     def start_by_keeper(self) -> None:
         """As any process of the user can."""
-        code = (
-            "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
-            'print(s.sendall(b\'{"is": "hello", "protocol": 1, "want": "start_daemon"}\\n\'), s.recv(4096))'
-        )
         (self.account.home / "daemon.json").unlink(missing_ok=True)
-        done = self.account.run(self.account.python, "-c", code, str(self.account.home / "keeper.sock"))
-        assert b"started" in done.stdout.encode(), done.stdout + done.stderr
+        done = self.account.run(self.account.python, "-c", ASK_KEEPER, str(self.account.home / "keeper.sock"))
+        assert "started" in done.stdout, done.stdout + done.stderr
         until(lambda: self.account.about, "the daemon writes where it is")
 
     def start_by_door(self) -> None:
-        """As an agent's `handrail mcp` does when it finds no daemon."""
+        """As an agent's `handrail mcp` does when it finds no daemon. The shell is the agent, not this test."""
         (self.account.home / "daemon.json").unlink(missing_ok=True)
-        with self.account.spawn(self.account.python, "-m", "handrail", "mcp") as door:
+        line = '"$0" -m handrail mcp; exit'
+        with self.account.spawn("sh", "-c", line, self.account.python, stdin=subprocess.PIPE) as agent:
             until(lambda: self.account.about, "the daemon writes where it is")
-            door.kill()
-            door.communicate(timeout=BOUND)
+            agent.communicate(timeout=BOUND)
 
     def policy(self) -> dict[str, Any]:
         return self.account.http("GET", "/api/policy", self.account.sign_in()).json
@@ -259,8 +268,12 @@ def test_a_command_cannot_accept_for_the_person(ground: Ground) -> None:
     line = f"{ground.account.python} -m handrail rules accept --yes"
     call = ground.account.call(ground.agent, "execute_command", command=line, wait_seconds=0)
     ground.account.allow(call["call_id"], ground.account.sign_in())
-    told = ground.account.call(ground.agent, "wait_for_call", call_id=call["call_id"], wait_seconds=30)
-    assert "neither can decide for a person" in json.dumps(told)
+
+    def end() -> str:
+        told = ground.account.call(ground.agent, "wait_for_call", call_id=call["call_id"])
+        return "" if told["status"] == "running" else json.dumps(told)
+
+    assert "neither can decide for a person" in until(end, "the command ends")
     assert ground.changes()
 
 
