@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from handrail.server.app import build_app
 from handrail.server.context import ServerContext
-from handrail.server.mcp.streamable_http import StreamableHttp
+from handrail.server.mcp.mcp_endpoints import McpEndpoints
 
 Area = Literal["page", "open", "person", "content", "agent"]
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -128,7 +128,7 @@ class Target:
 
 def targets() -> list[Target]:
     """Every route and socket. HEAD is left out where GET exists."""
-    app = build_app(cast("ServerContext", None), cast("StreamableHttp", _Unreached()))
+    app = build_app(cast("ServerContext", None), cast("McpEndpoints", _Unreached()))
     return sorted(set(_walk(app.routes)), key=str)
 
 

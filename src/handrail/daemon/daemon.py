@@ -45,7 +45,7 @@ from handrail.gate.tool import Tool, Toolbox
 from handrail.hardening import hide_memory
 from handrail.launcher.child import prestart
 from handrail.paths import Places
-from handrail.server.access import Access
+from handrail.server.access import Access, Callers
 from handrail.server.api.call_models import Restart
 from handrail.server.api.calls import now_ms
 from handrail.server.api.threads import create_first_thread
@@ -54,8 +54,7 @@ from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer
-from handrail.server.mcp.mcp_server import Callers, McpServers
-from handrail.server.mcp.streamable_http import StreamableHttp
+from handrail.server.mcp.mcp_endpoints import McpEndpoints
 from handrail.store.blobs import BlobRetention, Blobs
 from handrail.store.events import DaemonStarted, DaemonStopped, PolicyAccepted
 from handrail.store.journal import Journal, open_journal
@@ -227,22 +226,21 @@ class Daemon:
             url = f"http://{HOST}:{port}"
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
             context = await self._build_server_context(foundation, gate, access, url, agent_host)
-            mcp = McpServers(gate, self._config.command.wait_seconds)
             callers = Callers(context.prompts.calling)
+            mcp = McpEndpoints(gate, access, callers, self._config.command.wait_seconds)
             launchers = await build_launchers(foundation.keeper)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
-            local = LocalSocketServer(mcp, context.access, callers, launchers, context.url)
-            streamable = StreamableHttp(mcp, callers)
-            async with streamable.run():
+            local = LocalSocketServer(mcp, access, launchers, context.url)
+            async with mcp.run():
                 self._start_background(group, foundation, gate)
                 await agent_host.start(group)
-                await self._accept_connections(group, context, listeners, local, streamable)
+                await self._accept_connections(group, context, listeners, local, mcp)
                 await self._stop_requested.wait()
                 if self._announce and not self._ends_all:
                     print_replaced()
                 gate.leave(work_stays=not self._ends_all)
                 await agent_host.leave()
-                await local.leave()
+                await mcp.leave()
                 await foundation.policy_memory.store_head(foundation.policy)
                 await self._release_keeper(foundation.keeper)
                 foundation.journal.append(DaemonStopped(why="told to"))
@@ -356,11 +354,11 @@ class Daemon:
         context: ServerContext,
         listeners: list[socket.socket],
         local: LocalSocketServer,
-        streamable: StreamableHttp,
+        mcp: McpEndpoints,
     ) -> None:
         """Accept connections from now on."""
         budget = ConnectionBudget.of_process()
-        web = WebServer(build_guarded_app(context, streamable, listeners[0].getsockname()[1]), budget)
+        web = WebServer(build_guarded_app(context, mcp, listeners[0].getsockname()[1]), budget)
         group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)
         group.start_soon(web.serve, listeners)

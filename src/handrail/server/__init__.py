@@ -1,7 +1,7 @@
 """The servers of the daemon: MCP, the HTTP API, the live sockets and the page."""
 
 EXPORTS = {
-    "access": "Access Client",
+    "access": "Access Callers Client",
     "api.call_models": "Restart",
     "api.calls": "now_ms",
     "api.threads": "create_first_thread",
@@ -10,7 +10,6 @@ EXPORTS = {
     "context": "Presence ServerContext",
     "health": "LoopMonitor",
     "mcp.local_socket": "LocalSocketServer",
-    "mcp.mcp_server": "Callers McpServers",
-    "mcp.streamable_http": "StreamableHttp",
+    "mcp.mcp_endpoints": "McpEndpoints",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

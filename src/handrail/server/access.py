@@ -15,6 +15,7 @@ import anyio
 from handrail.gate.call import new_id
 from handrail.store.events import CredentialIssued, PersonSignedIn, SignInRevoked
 from handrail.store.journal import Journal
+from handrail.store.values import Caller
 
 CODE_SECONDS = 60.0
 """Lifetime of a sign-in code. Bounds how long a link on a screen or in a shell's history can be misused."""
@@ -22,6 +23,11 @@ MOST_CODES = 100
 """Codes held in memory, and sign-ins kept across a restart. Bounds memory if a program requests codes in a loop."""
 MOST_LENT = 8
 """Valid credentials per agent and thread. An agent may open several sessions; issuing one more revokes the oldest."""
+
+CREDENTIAL_REVOKED = (
+    "The credential in HANDRAIL_CREDENTIAL is no longer good: its thread, or the daemon that lent it, is gone. "
+    "Prompt the agent again from its thread."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,31 @@ class Client:
     name: str
     workspace: str | None
     thread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """Builds the caller of a call credential."""
+
+    running: Callable[[str], str | None]
+    """The id of the running operation of a thread, or None."""
+
+    def caller_of(self, client: Client, door: Literal["http", "stdio"], name: str) -> Caller:
+        """The caller with this credential; `name` is the name that the client reports.
+
+        A hosted agent is recorded under its configured name and the running operation of its thread. Its key is the
+        thread, so all its calls share one key over every transport.
+        """
+        if client.thread is None:
+            return Caller(door=door, client=name, key=client.credential, workspace=client.workspace)
+        return Caller(
+            door=door,
+            client=client.name,
+            key=client.thread,
+            workspace=client.workspace,
+            thread=client.thread,
+            operation=self.running(client.thread),
+        )
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ The only place that turns exceptions into HTTP responses. The keeper holds the l
 
 import asyncio
 import contextlib
-import gc
 from collections.abc import Generator
 from functools import partial
 from pathlib import Path
@@ -54,30 +53,28 @@ from handrail.server.connection_limit import ConnectionBudget, HttpConnections
 from handrail.server.context import ServerContext
 from handrail.server.guard import BodyLimit, Guard
 from handrail.server.live import event_stream, terminal_attach, thread_stream
-from handrail.server.mcp.streamable_http import StreamableHttp
+from handrail.server.mcp.mcp_endpoints import McpEndpoints
+from handrail.server.memory import tune_gc
 from handrail.store.export import NotImportable
 from handrail.terminal.keeper_client import KeeperError
 
 HOST = "127.0.0.1"
-GC_THRESHOLD = 50_000
-"""Threshold of the youngest gc generation. Above the objects of the largest response, so that none is delayed by a
-collection."""
 WS_BYTES = 1024 * 1024
 """Longest WebSocket frame a client may send. Bounds memory; a paste into a terminal is far smaller."""
 
 
-def build_guarded_app(context: ServerContext, streamable: StreamableHttp, port: int) -> ASGIApp:
+def build_guarded_app(context: ServerContext, mcp: McpEndpoints, port: int) -> ASGIApp:
     """Build the complete application, behind the guard."""
-    app = BodyLimit(build_app(context, streamable))
+    app = BodyLimit(build_app(context, mcp))
     return Guard(app, context.access, (f"{HOST}:{port}", f"localhost:{port}", f"[::1]:{port}"))
 
 
-def build_app(context: ServerContext, streamable: StreamableHttp) -> Starlette:
+def build_app(context: ServerContext, mcp: McpEndpoints) -> Starlette:
     """Build the application without the guard."""
     api = build_api(context)
     for sockets in (event_stream.sockets, terminal_attach.sockets, thread_stream.sockets):
         api.include_router(sockets(context), prefix="/api")
-    routes = [Route("/mcp", streamable), *page_routes(), Mount("/", api)]
+    routes = [Route("/mcp", mcp), *page_routes(), Mount("/", api)]
     return Starlette(routes=routes, exception_handlers={404: _no_route})
 
 
@@ -86,16 +83,6 @@ async def _no_route(_request: Request, _problem: Exception) -> JSONResponse:
     return JSONResponse(
         {"detail": "There is nothing at this address. /api/openapi.json says what there is."}, 404
     )
-
-
-def _tune_gc() -> None:
-    """Make garbage collections rare and cheap.
-
-    Modules and routes live as long as the process, and a response's objects are freed by reference count. A full
-    collection frees nothing and delayed one response in twenty.
-    """
-    gc.freeze()
-    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
 
 
 class WebServer(uvicorn.Server):
@@ -118,7 +105,7 @@ class WebServer(uvicorn.Server):
                 timeout_graceful_shutdown=1,
             )
         )
-        _tune_gc()
+        tune_gc()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

@@ -15,11 +15,17 @@ import anyio
 import mcp_types as types
 from mcp.server.lowlevel.server import Server
 from mcp.shared.dispatcher import as_request_id
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from handrail.gate.call import Call
+from handrail.server.access import CREDENTIAL_REVOKED, Access, Callers
 from handrail.server.mcp._lines import Lines
-from handrail.store.values import Json
+from handrail.server.mcp.mcp_endpoints import DoorPeer
+from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
+from handrail.server.memory import release_memory
+from handrail.store.values import Caller, Json
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +38,8 @@ PENDING_MAX = 1024
 PENDING_EASY = 16
 """Unanswered requests above which one more is read only every EASY_SECONDS, so that other clients get their turn."""
 EASY_SECONDS = 0.002
+ANSWERS_SECONDS = 1.0
+"""Time for the last responses at shutdown. A peer that does not read must not delay it longer."""
 UNREAD_BYTES = 8 << 20
 """Finished answers that wait for a peer that does not read. Above this, an answer is replaced by a short error."""
 HANG_UP_SECONDS = 1.0
@@ -47,6 +55,50 @@ _TOO_LONG_ERROR = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This message is longer than 32 MiB."}}\n'
 )
 _ID_IN_USE_ERROR = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A request with this id is not answered yet."}}\n'
+
+
+class DoorServer:
+    """Serves MCP to all doors."""
+
+    def __init__(self, mcp: McpServers, access: Access, callers: Callers) -> None:
+        self._mcp = mcp
+        self._access = access
+        self._callers = callers
+        self._connections: set[DoorConnection] = set()
+
+    async def serve(self, lines: Lines, peer: DoorPeer) -> None:
+        """Serve one door until it disconnects."""
+        connection = DoorConnection(lines)
+
+        def caller(context: Context) -> Caller:
+            return self._caller(peer, client_name(context))
+
+        def opened(context: Context, call: Call) -> None:
+            connection.opened(context.request_id, call.id, acts=self._mcp.acts(call))
+
+        self._connections.add(connection)
+        try:
+            await connection.serve(self._mcp.server(ConnectionHooks(caller=caller, opened=opened)))
+        finally:
+            self._connections.discard(connection)
+            if connection.was_crowded:
+                release_memory()
+
+    async def leave(self) -> None:
+        """Flush the last responses, and notify doors of the shutdown, so that they do not reconnect immediately."""
+        with anyio.move_on_after(ANSWERS_SECONDS):
+            for connection in list(self._connections):
+                await connection.wait_answered()
+        for connection in self._connections:
+            connection.note({"bye": "stopping"})
+
+    def _caller(self, peer: DoorPeer, name: str) -> Caller:
+        if not peer.credential:
+            return Caller(door="stdio", client=name, key=peer.key, workspace=peer.workspace)
+        client = self._access.client(peer.credential)
+        if client is None:  # revoked meanwhile: its thread was deleted
+            raise MCPError(types.INVALID_REQUEST, CREDENTIAL_REVOKED)
+        return self._callers.caller_of(client, "stdio", name)
 
 
 class DoorConnection:
@@ -212,7 +264,7 @@ def _parse_message(line: bytes) -> types.JSONRPCMessage | None:
 
 
 class _Stream:
-    """The parts of the SDK's stream protocol that do nothing here. `Local.handle` closes the socket."""
+    """The parts of the SDK's stream protocol that do nothing here. `LocalSocketServer` closes the socket."""
 
     async def aclose(self) -> None:
         return

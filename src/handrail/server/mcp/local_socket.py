@@ -16,20 +16,15 @@ from typing import Annotated, Literal
 
 import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handrail import __version__
 from handrail.framing import HELLO, HELLO_MAX
-from handrail.gate.call import Call
-from handrail.server.access import Access, Client, Person
+from handrail.server.access import CREDENTIAL_REVOKED, Access, Person
 from handrail.server.connection_limit import MOST
 from handrail.server.mcp._lines import Lines
-from handrail.server.mcp.door_connection import DoorConnection
-from handrail.server.mcp.mcp_server import Callers, ConnectionHooks, Context, McpServers, client_name
-from handrail.server.memory import release_memory
-from handrail.store.values import Caller, Json
+from handrail.server.mcp.mcp_endpoints import DoorPeer, McpEndpoints
+from handrail.store.values import Json
 from handrail.terminal.person_check import OTHER_USER, DoorLaunchers, is_other_user
 
 
@@ -74,8 +69,6 @@ log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 5.0
 """Time limit for the hello line. Bounds how long a silent peer holds a file descriptor."""
-ANSWERS_SECONDS = 1.0
-"""Time for the last responses at shutdown. A peer that does not read must not delay it longer."""
 RETRY_SECONDS = 0.2
 """Delay before the next accept when the process has no file descriptor left."""
 FOR_PEOPLE = 2
@@ -85,23 +78,16 @@ FULL = (
     "Handrail has as many connections as its file descriptors allow. End a client, or raise `ulimit -n` and run "
     "`handrail restart`."
 )
-VOID = (
-    "The credential in HANDRAIL_CREDENTIAL is no longer good: its thread, or the daemon that lent it, is gone. "
-    "Prompt the agent again from its thread."
-)
 
 
 class LocalSocketServer:
     """Accepts connections on the unix socket."""
 
-    def __init__(
-        self, mcp: McpServers, access: Access, callers: Callers, lineage: DoorLaunchers, url: str
-    ) -> None:
+    def __init__(self, mcp: McpEndpoints, access: Access, lineage: DoorLaunchers, url: str) -> None:
         self._mcp = mcp
-        self._callers = callers
         self._access = access
         self._lineage = lineage
-        self._connections: set[DoorConnection] = set()
+        self._doors = 0
         self._open: set[SocketStream] = set()
         self._greeting: dict[SocketStream, anyio.CancelScope] = {}
         """Peers that have not sent their hello yet, oldest first."""
@@ -134,14 +120,6 @@ class LocalSocketServer:
             log.exception("a connection on the daemon's socket failed")
         finally:
             self._open.discard(stream)
-
-    async def leave(self) -> None:
-        """Flush the last responses, and notify doors of the shutdown, so that they do not reconnect immediately."""
-        with anyio.move_on_after(ANSWERS_SECONDS):
-            for connection in list(self._connections):
-                await connection.wait_answered()
-        for connection in self._connections:
-            connection.note({"bye": "stopping"})
 
     async def _serve(self, stream: SocketStream) -> None:
         lines = Lines(stream)
@@ -178,40 +156,20 @@ class LocalSocketServer:
 
     def _is_full(self, hello: Hello) -> bool:
         """Whether there is no room for this peer. Doors leave some for people."""
-        doors = hello.want == "mcp" and len(self._connections) >= self._most - FOR_PEOPLE
+        doors = hello.want == "mcp" and self._doors >= self._most - FOR_PEOPLE
         return doors or len(self._open) > self._most
 
     async def _serve_door(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
-        client = self._access.client(hello.credential) if hello.credential else None
-        if hello.credential and client is None:
-            await self._refuse(stream, VOID)
+        if hello.credential and self._access.client(hello.credential) is None:
+            await self._refuse(stream, CREDENTIAL_REVOKED)
             return
-        await self._welcome(stream, {})
-        await self._serve_mcp(lines, hello, client)
-
-    async def _serve_mcp(self, lines: Lines, hello: Hello, client: Client | None) -> None:
-        workspace = workspace_of(hello)
-        connection = DoorConnection(lines)
-        key = _key(hello.door)
-
-        def caller(context: Context) -> Caller:
-            name = client_name(context)
-            if client is not None:
-                if self._access.client(hello.credential) is None:  # revoked meanwhile: its thread was deleted
-                    raise MCPError(INVALID_REQUEST, VOID)
-                return self._callers.caller_of(client, "stdio", name)
-            return Caller(door="stdio", client=name, key=key, workspace=workspace)
-
-        def opened(context: Context, call: Call) -> None:
-            connection.opened(context.request_id, call.id, acts=self._mcp.acts(call))
-
-        self._connections.add(connection)
+        peer = DoorPeer(key=_key(hello.door), workspace=workspace_of(hello), credential=hello.credential)
+        self._doors += 1
         try:
-            await connection.serve(self._mcp.server(ConnectionHooks(caller=caller, opened=opened)))
+            await self._welcome(stream, {})
+            await self._mcp.serve_door(lines, peer)
         finally:
-            self._connections.discard(connection)
-            if connection.was_crowded:
-                release_memory()
+            self._doors -= 1
 
     async def _serve_person(
         self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket

@@ -21,7 +21,6 @@ from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.tool import Tool
-from handrail.server.access import Client
 from handrail.store.calls import Status
 from handrail.store.values import Caller, Json, Receipt, Result
 
@@ -176,31 +175,6 @@ def _describe_tool(tool: Tool[Any, Any]) -> types.Tool:
             open_world_hint=not tool.reads_only,
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Callers:
-    """Builds the caller of a call credential."""
-
-    running: Callable[[str], str | None]
-    """The id of the running operation of a thread, or None."""
-
-    def caller_of(self, client: Client, door: Literal["http", "stdio"], name: str) -> Caller:
-        """The caller with this credential; `name` is the name that the client reports.
-
-        A hosted agent is recorded under its configured name and the running operation of its thread. Its key is the
-        thread, so all its calls share one key over every transport.
-        """
-        if client.thread is None:
-            return Caller(door=door, client=name, key=client.credential, workspace=client.workspace)
-        return Caller(
-            door=door,
-            client=client.name,
-            key=client.thread,
-            workspace=client.workspace,
-            thread=client.thread,
-            operation=self.running(client.thread),
-        )
 
 
 _RECEIPT = TypeAdapter(Receipt)

@@ -6,12 +6,13 @@ clients open sessions and often never close them.
 
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from anyio.abc import TaskStatus
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -23,8 +24,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from handrail.server.access import Client
-from handrail.server.mcp.mcp_server import Callers, ConnectionHooks, Context, McpServers, client_name
+from handrail.server.access import Callers, Client
+from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
 from handrail.server.memory import release_memory
 from handrail.store.debounce import Debounce
 from handrail.store.values import Caller
@@ -48,7 +49,7 @@ _NOT_FOUND = "Session not found"
 
 
 class StreamableHttp:
-    """The ASGI application at /mcp."""
+    """Serves MCP to clients over HTTP: an ASGI application."""
 
     def __init__(self, mcp: McpServers, callers: Callers) -> None:
         self._callers = callers
@@ -64,11 +65,12 @@ class StreamableHttp:
         self._sessions = Sessions()
         self._release: Debounce | None = None
 
-    @asynccontextmanager
-    async def run(self) -> AsyncGenerator[None]:
+    async def run(self, *, task_status: TaskStatus[None]) -> None:
+        """Serve requests until cancelled."""
         self._release = Debounce(RELEASE_SECONDS, release_memory)
         async with self._manager.run():
-            yield
+            task_status.started()
+            await anyio.sleep_forever()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gone = anyio.Event()

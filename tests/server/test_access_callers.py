@@ -1,7 +1,6 @@
 """Who calls: a credential as the caller that the gate knows."""
 
-from handrail.server.access import Client
-from handrail.server.mcp.mcp_server import Callers
+from handrail.server.access import Callers, Client
 
 
 def test_a_line_of_its_own_is_known_by_its_credential_and_what_it_calls_itself() -> None:

@@ -1,0 +1,96 @@
+"""The MCP endpoints, for doors on the unix socket and for clients on `/mcp`, built when the first client connects.
+
+The MCP SDK takes 25 MB and a third of the daemon's start. Therefore this module imports it, and the modules that use it,
+only then and in a thread. Does not know MCP itself.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+from starlette.types import Receive, Scope, Send
+
+from handrail.gate.gate import Gate
+from handrail.server.access import Access, Callers
+from handrail.server.mcp._lines import Lines
+from handrail.server.memory import tune_gc
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from handrail.server.mcp.door_connection import DoorServer
+    from handrail.server.mcp.streamable_http import StreamableHttp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorPeer:
+    """A door, by its hello."""
+
+    key: str
+    workspace: str | None
+    credential: str
+    """Call credential of a hosted agent, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Servers:
+    doors: "DoorServer"
+    http: "StreamableHttp"
+
+
+class McpEndpoints:
+    """Serves MCP over every transport."""
+
+    def __init__(self, gate: Gate, access: Access, callers: Callers, wait_seconds: float) -> None:
+        self._gate = gate
+        self._access = access
+        self._callers = callers
+        self._wait_seconds = wait_seconds
+        self._servers: _Servers | None = None
+        self._building = anyio.Lock()
+        self._group: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncGenerator[None]:
+        """Serve within the block."""
+        async with anyio.create_task_group() as group:
+            self._group = group
+            yield
+            group.cancel_scope.cancel()
+
+    async def serve_door(self, lines: Lines, peer: DoorPeer) -> None:
+        """Serve one door until it disconnects."""
+        await (await self._get_servers()).doors.serve(lines, peer)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request, as an ASGI application."""
+        await (await self._get_servers()).http(scope, receive, send)
+
+    async def leave(self) -> None:
+        """Flush the last responses, and notify doors of the shutdown."""
+        if self._servers is not None:
+            await self._servers.doors.leave()
+
+    async def _get_servers(self) -> _Servers:
+        if self._servers is not None:
+            return self._servers
+        async with self._building:
+            if self._servers is None:
+                assert self._group is not None, "MCP is served outside of run()"
+                servers = await anyio.to_thread.run_sync(self._build)
+                await self._group.start(servers.http.run)
+                self._servers = servers
+        return self._servers
+
+    def _build(self) -> _Servers:
+        from handrail.server.mcp.door_connection import DoorServer  # noqa: PLC0415
+        from handrail.server.mcp.mcp_server import McpServers  # noqa: PLC0415
+        from handrail.server.mcp.streamable_http import StreamableHttp  # noqa: PLC0415
+
+        mcp = McpServers(self._gate, self._wait_seconds)
+        servers = _Servers(DoorServer(mcp, self._access, self._callers), StreamableHttp(mcp, self._callers))
+        tune_gc()
+        return servers
