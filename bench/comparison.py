@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from bench import agent, command, door, read_file
+from bench import agent, command, door, file_tools
 from bench.base_checkout import prepare_checkout
 from bench.client import Client
 from bench.daemon import build_env, start_daemon
@@ -51,7 +51,7 @@ def _compare_door(pythons: Pythons) -> Generator[Figure]:
 
 
 def _compare_read(pythons: Pythons) -> Generator[Figure]:
-    yield from _compare_calls(pythons, lambda client: read_file.time_reads(client, READS))
+    yield from _compare_calls(pythons, lambda client: file_tools.time_reads(client, READS))
 
 
 def _compare_command(pythons: Pythons) -> Generator[Figure]:
@@ -62,7 +62,7 @@ def _compare_calls(pythons: Pythons, time_calls: Callable[[Client], float]) -> G
     with ExitStack() as stack:
         daemons = [stack.enter_context(start_daemon(python)) for python in pythons]
         for daemon in daemons:
-            read_file.write_file(daemon)
+            file_tools.write_fox(daemon)
         clients = [stack.enter_context(daemon.connect()) for daemon in daemons]
         yield compare([partial(time_calls, client) for client in clients])
 
