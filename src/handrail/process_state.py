@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+END_BY_FORCE = "`handrail down --force` ends it and everything that it started; then run `handrail up`."
+"""The remedy for a keeper that hangs."""
 _STATES = {
     "T": "it is stopped (SIGSTOP); `kill -CONT {pid}` lets it continue",
     "t": "a debugger has stopped it",

@@ -8,7 +8,7 @@ import socket
 import pytest
 from tests.support.cli_home import BOUND, Home
 
-from handrail.doctor.checks import Finding, check_processes
+from handrail.doctor.checks import FORCE, Finding, check_processes
 from handrail.paths import Places
 
 pytestmark = pytest.mark.e2e
@@ -60,7 +60,7 @@ def test_a_daemon_that_hangs_is_bad(alone: Home) -> None:
         looked = next(check_processes(Places.under(alone.path), within=0.5))
     finally:
         os.kill(pid, signal.SIGCONT)
-    assert (looked.name, looked.level, looked.fix) == ("daemon", "bad", "handrail restart")
+    assert (looked.name, looked.level, looked.fix) == ("daemon", "bad", FORCE)
 
 
 def test_a_port_that_another_program_holds_is_a_warning(alone: Home) -> None:

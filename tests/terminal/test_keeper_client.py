@@ -61,7 +61,7 @@ async def test_a_keeper_that_hangs_after_its_hello_is_answered_for_with_a_senten
     places, keeper = Places.under(home), Keeper(Places.under(home))
     async with saying(places, Welcome(PROTOCOL, 1)), connected(keeper):
         with anyio.fail_after(BOUND):
-            with pytest.raises(KeeperError, match=r"has not answered for 0\.05 s.*handrail doctor"):
+            with pytest.raises(KeeperError, match=r"has not answered for 0\.05 s.*down --force"):
                 await keeper.health()
             with pytest.raises(KeeperError, match=r"has not answered for 0\.15 s"):
                 await keeper.request(Stop(keeper.number(), "t1", grace=0.1), Stopped)

@@ -45,7 +45,6 @@ def examine(places: Places) -> Iterator[Finding]:
     yield from check_ptrace()
     yield check_journal(places)
 
-
 EXPORTS = {
     "checks": "Finding SECRETS check_rules variable_sources",
 }

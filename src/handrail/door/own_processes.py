@@ -16,7 +16,7 @@ import struct
 import sys
 import time
 
-from handrail.process_state import describe_hang
+from handrail.process_state import END_BY_FORCE, describe_hang
 from handrail.regular_file import read_regular_file
 
 TYPE_CHECKING = False
@@ -34,7 +34,6 @@ END_SECONDS = 8.0
 """Seconds for a process to end after SIGTERM: the daemon waits four for the keeper, the keeper for its processes."""
 KILL_SECONDS = 5.0
 """Seconds for a process to end after SIGKILL; more only in an uninterruptible system call."""
-FORCE = "`handrail down --force` ends it and everything that it started; then run `handrail up`."
 
 
 def find_hung_keeper(places: Places) -> int | None:
@@ -44,7 +43,7 @@ def find_hung_keeper(places: Places) -> int | None:
 
 
 def describe_hung_keeper(pid: int) -> str:
-    return describe_hang("keeper", pid, FORCE)
+    return describe_hang("keeper", pid, END_BY_FORCE)
 
 
 def find_keeper(places: Places) -> int | None:

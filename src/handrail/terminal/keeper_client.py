@@ -50,7 +50,7 @@ from handrail.keeper.protocol import (
     from_keeper,
     skew,
 )
-from handrail.process_state import describe_hang
+from handrail.process_state import END_BY_FORCE, describe_hang
 from handrail.terminal.start_keeper import KeeperLauncher, NoKeeperError
 
 if TYPE_CHECKING:
@@ -76,7 +76,6 @@ HELLO_APART = 0.1
 """Retries and the seconds between them: a keeper that is shutting down still accepts connections for a moment."""
 REPLY_SECONDS = 20.0
 """Time limit for any other reply, on top of a stop's grace. Only a hung keeper or system takes longer."""
-FORCE = "`handrail down --force` ends it and everything that it started; then run `handrail up`."
 
 
 class KeeperError(Exception):
@@ -168,7 +167,7 @@ class Keeper:
         if bound.cancelled_caught and not waiting.answered.is_set():
             raise KeeperHangs(
                 f"{describe_hang('keeper', self.pid, '')}It has not answered for {_reply_seconds(request):g} s, so it is "
-                f"unknown whether the request was carried out. {FORCE}"
+                f"unknown whether the request was carried out. {END_BY_FORCE}"
             )
         reply = waiting.reply
         if isinstance(reply, kind):
@@ -380,7 +379,7 @@ def _hello_failure(error: Exception) -> str:
 def _describe_silence(stream: UNIXSocketStream) -> str:
     peer = lineage.Peer.of(stream.extra(SocketAttribute.raw_socket))
     peer.close()
-    return describe_hang("keeper", peer.pid, FORCE)
+    return describe_hang("keeper", peer.pid, END_BY_FORCE)
 
 
 def _reply_seconds(request: Request) -> float:
