@@ -30,6 +30,8 @@ _ROOT = Path(__file__).parents[1]
 
 Arguments = Callable[[int], dict[str, str]]
 """The arguments of the nth call."""
+Rounds = list[list[tuple[list[float], list[float]]]]
+"""For each side, for each round: the milliseconds of its calls with the lean client and with the SDK's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def measure_read(daemon: Daemon) -> Generator[Figure]:
     echo = Calls("echo", lambda _number: {"text": TEXT}, _peer_argv("echo_server.py"))
     rounds = anyio.run(_measure_rounds, daemon, ours, echo)
     for client in (0, 1):
-        yield Figure(*(median([percentile(sides[client], 0.5) for sides in column]) for column in rounds))
+        yield _compare(rounds, client, 0.5)
 
 
 def measure_write(daemon: Daemon) -> Generator[Figure]:
@@ -61,7 +63,13 @@ def measure_write(daemon: Daemon) -> Generator[Figure]:
     )
     rounds = anyio.run(_measure_rounds, daemon, ours, peer)
     for client, share in ((0, 0.5), (0, 0.99), (1, 0.5)):
-        yield Figure(*(median([percentile(sides[client], share) for sides in column]) for column in rounds))
+        yield _compare(rounds, client, share)
+
+
+def _compare(rounds: Rounds, client: int, share: float) -> Figure:
+    """The median of the rounds' percentile, for our side and for the peer."""
+    ours, peer = (median([percentile(clients[client], share) for clients in column]) for column in rounds)
+    return Figure(ours, peer)
 
 
 def write_fox(daemon: Daemon) -> None:
@@ -81,11 +89,10 @@ def _peer_argv(program: str, *arguments: str) -> list[str]:
     return [sys.executable, str(_ROOT / "bench" / "peers" / program), *arguments]
 
 
-async def _measure_rounds(daemon: Daemon, *sides: Calls) -> list[list[tuple[list[float], list[float]]]]:
-    """For each side, for each round: the milliseconds of its calls with the lean client and with the SDK's."""
+async def _measure_rounds(daemon: Daemon, *sides: Calls) -> Rounds:
     path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
     env = {**daemon.env, "PYTHONPATH": path}
-    columns: list[list[tuple[list[float], list[float]]]] = [[] for _ in sides]
+    columns: Rounds = [[] for _ in sides]
     async with AsyncExitStack() as sessions:
         with ExitStack() as clients:
             lean = [clients.enter_context(Client(side.argv, env, daemon.workspace)) for side in sides]

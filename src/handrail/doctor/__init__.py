@@ -45,6 +45,7 @@ def examine(places: Places) -> Iterator[Finding]:
     yield from check_ptrace()
     yield check_journal(places)
 
+
 EXPORTS = {
     "checks": "Finding SECRETS check_rules variable_sources",
 }
