@@ -18,6 +18,7 @@ from handrail.doctor.checks import (
     check_permissions,
     check_processes,
     check_ripgrep,
+    check_rule_tables,
 )
 from handrail.doctor.installation import (
     check_installation,
@@ -44,6 +45,7 @@ def examine(places: Places) -> Iterator[Finding]:
     yield check_search_path(os.environ)
     yield from check_ptrace()
     yield check_journal(places)
+    yield check_rule_tables(places)
 
 
 EXPORTS = {
