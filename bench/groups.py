@@ -6,9 +6,8 @@ from bench.runner import Group, module_group
 
 GROUPS = (
     module_group("door", "Start of `handrail mcp`, until it has listed its tools.", "bench.door"),
-    module_group(
-        "files", "read_file beside a bare echo; write_file beside two durable commits.", "bench.file_tools"
-    ),
+    module_group("restart", "A daemon that was killed, until the next one is ready.", "bench.restart"),
+    module_group("read", "read_file beside a bare echo, write_file beside two commits.", "bench.file_tools"),
     module_group("command", "execute_command of `true`, beside a bare PTY child.", "bench.command"),
     module_group("rules", "Decisions under 200 rules, and their share of a call.", "bench.rules"),
     module_group("storm", "1 GB of output through a terminal, beside a bare read loop.", "bench.storm"),
