@@ -251,15 +251,20 @@ class ScriptedKeeper:
             sock.close()
 
     def welcome(self) -> Hello:
-        """Let the window in."""
+        """Let the window in. Before it attaches, it asks which process the daemon is."""
+        while (hello := self._accept()).want == "which_daemon":
+            self.say(Welcome(PROTOCOL, os.getpid(), daemon=os.getpid()))
+            self.dies()
+        kept = Kept(TERMINAL, ("sh",), "/", 1, 0.0, 80, 24, False, self.output.size)
+        self.say(Welcome(PROTOCOL, os.getpid(), 1), kept)
+        return hello
+
+    def _accept(self) -> Hello:
         self._keeper.settimeout(BOUND)
         self._peer = self._keeper.accept()[0]
         self._peer.settimeout(BOUND)
         self._held.append(self._peer)
-        hello = self.told(Hello)
-        kept = Kept(TERMINAL, ("sh",), "/", 1, 0.0, 80, 24, False, self.output.size)
-        self.say(Welcome(PROTOCOL, os.getpid(), 1), kept)
-        return hello
+        return self.told(Hello)
 
     def say(self, *messages: object) -> None:
         assert self._peer is not None
