@@ -6,7 +6,7 @@ import unicodedata
 
 from handrail.cli.exact import exact_text
 from handrail.daemon.notifications import escape_hidden
-from handrail.gate.shell.characters import find_hidden
+from handrail.gate.shell.shell_parser import find_hidden
 from handrail.hidden_text import EMOJI_STYLE, HIDDEN, RANGES, hidden_name
 
 TABLE = [chr(point) for first, last, _ in RANGES for point in range(first, last + 1)]

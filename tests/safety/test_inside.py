@@ -55,7 +55,8 @@ def test_there_is_no_socket_that_was_not_attacked(hostile: Attacker) -> None:
 def test_a_command_finds_no_credential_and_no_secret_in_its_environment(
     hostile: Attacker, loot: AttackResult
 ) -> None:
-    mine = {"HANDRAIL_HOME"}  # given by the attack itself, which has to find its target
+    # The home is given by the attack itself, which has to find its target; the terminal's id is no secret.
+    mine = {"HANDRAIL_HOME", "HANDRAIL_TERMINAL"}
     environ: dict[str, str] = loot.told["environ"]
     assert {name for name in environ if name.startswith("HANDRAIL")} == mine
     assert "FAKE_API_KEY" not in environ

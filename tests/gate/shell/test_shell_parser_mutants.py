@@ -16,7 +16,7 @@ from handrail.gate.shell import shell_parser
 from handrail.store.values import Effect
 
 GATE = Path(shell_parser.__file__).parent
-ORDER = ("characters", "bash_reader", "_tree_sitter_reader", "wrappers", "shell_parser")
+ORDER = ("bash_reader", "_tree_sitter_reader", "wrappers", "shell_parser")
 """The parser's modules, each after those it imports."""
 TABLES = ("Checks", "Shapes")
 READERS = {"bash_reader": "read", "_tree_sitter_reader": "structure"}
@@ -170,7 +170,7 @@ def test_the_whole_copy_decides_as_the_corpus_says() -> None:
 def test_the_checks_are_found_in_the_source() -> None:
     tables = {(check.module, check.table) for check in CHECKS}
     assert tables == {
-        ("characters", "CHARACTERS"),
+        ("shell_parser", "CHARACTERS"),
         ("wrappers", "TRANSPARENT"),
         ("wrappers", "LINES"),
         ("wrappers", "CLOSED"),

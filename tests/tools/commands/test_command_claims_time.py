@@ -14,8 +14,7 @@ import pytest
 from handrail.gate.risk import assess
 from handrail.gate.rules.suggestions import suggest_pattern
 from handrail.gate.shell.bash_reader import read
-from handrail.gate.shell.characters import find_hidden
-from handrail.gate.shell.shell_parser import parse
+from handrail.gate.shell.shell_parser import find_hidden, parse
 from handrail.gate.shell.wrappers import FLAGS, find_extra_effects
 from handrail.store.values import Claim
 from handrail.tools.commands.command_claims import command_claims, hosts, text_typed

@@ -8,14 +8,31 @@ not plain is opaque, with a sentence. It knows no rules and no folders.
 
 import posixpath
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from handrail.gate.shell._tree_sitter_reader import Found, Structure, structure
 from handrail.gate.shell.bash_reader import RESERVED, Reading, Simple, Word, read
-from handrail.gate.shell.characters import Checks, find_hidden
-from handrail.gate.shell.wrappers import BUILTINS, LINES, Words, find_extra_effects, find_started, unwrap
+from handrail.gate.shell.wrappers import (
+    BUILTINS,
+    LINES,
+    Checks,
+    Words,
+    find_extra_effects,
+    find_started,
+    unwrap,
+)
+from handrail.hidden_text import (
+    CONTROL,
+    DIRECTION_MARK,
+    DIRECTION_OVERRIDE,
+    LINE_BREAK,
+    NO_BREAK_SPACE,
+    SPACE,
+    hidden_name,
+)
 
 LONGEST = 100_000
 """Characters of a plain line; the tools start no longer line."""
@@ -36,6 +53,35 @@ _COSTLY = re.compile(r"[@?]")
 """In the first word, the time of the grammar grows with more than the square of these."""
 _SHOWN = 200
 """Characters of an opaque construct that are shown in an approval."""
+
+CHARACTERS: Checks = {
+    "control": "holds a control character",
+    "direction": "holds a character that turns the direction of writing",
+    "invisible": "holds a character that cannot be seen",
+    "blank": "holds a blank that is none for the shell",
+}
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_KINDS = {
+    CONTROL: "control",
+    DIRECTION_MARK: "direction",
+    DIRECTION_OVERRIDE: "direction",
+    LINE_BREAK: "blank",
+    NO_BREAK_SPACE: "blank",
+    SPACE: "blank",
+}
+"""The check for a name of the shared table; every other name is `invisible`."""
+_CATEGORIES = {
+    "Cc": "control",
+    "Cf": "invisible",
+    "Cn": "invisible",
+    "Co": "invisible",
+    "Cs": "invisible",
+    "Zs": "blank",
+    "Zl": "blank",
+    "Zp": "blank",
+}
+"""Stricter than the table: unassigned and private characters, and format characters that some fonts draw."""
 
 TROUBLES: Checks = {
     "unparsed": "cannot be parsed",
@@ -294,3 +340,23 @@ def _check_program(word: Word, text: str, findings: _Findings) -> None:
         findings.report("assignment", text)
     if word.escaped:
         findings.report("escape", text)
+
+
+def find_hidden(text: str) -> Iterator[tuple[str, str]]:
+    """For each kind of hidden character in the text: the first such character and a sentence."""
+    seen: set[str] = set()
+    if text.isascii() and not _CONTROL.search(text):
+        return
+    for char in dict.fromkeys(text):
+        kind = _kind(char)
+        if kind and kind not in seen and CHARACTERS[kind]:
+            seen.add(kind)
+            yield char, f"{CHARACTERS[kind]} (U+{ord(char):04X})"
+
+
+def _kind(char: str) -> str:
+    if " " <= char <= "~" or char in "\n\t":
+        return ""
+    if name := hidden_name(char):
+        return _KINDS.get(name, "invisible")
+    return _CATEGORIES.get(unicodedata.category(char), "")

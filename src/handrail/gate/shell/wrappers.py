@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from handrail.gate.shell.bash_reader import Word
-from handrail.gate.shell.characters import Checks
 
 Words = tuple[Word, ...]
+Checks = dict[str, str]
+"""Check name → sentence reported when the check finds something; an empty sentence disables the check."""
 
 
 @dataclass(frozen=True, slots=True)
