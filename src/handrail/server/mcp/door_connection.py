@@ -14,6 +14,7 @@ from typing import Any, Self
 import anyio
 import mcp_types as types
 from mcp.server.lowlevel.server import Server
+from mcp.server.runner import serve_loop
 from mcp.shared.dispatcher import as_request_id
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
@@ -53,6 +54,9 @@ _PARSE_ERROR = (
 )
 _TOO_LONG_ERROR = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This message is longer than 32 MiB."}}\n'
+)
+_WRONG_ERA = (
+    "this connection serves the handshake protocol era; requests carrying the 2026-07-28 envelope are not accepted on it"
 )
 _ID_IN_USE_ERROR = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A request with this id is not answered yet."}}\n'
 
@@ -113,6 +117,8 @@ class DoorConnection:
         self._warned = False
         self.was_crowded = False
         """Whether it ever had many unanswered requests or unread answers."""
+        self._is_legacy = False
+        """Whether the client opened with the handshake of MCP 2025."""
         self._calls: dict[types.RequestId, str] = {}
         self._opened = anyio.Event()
 
@@ -121,9 +127,23 @@ class DoorConnection:
         async with anyio.create_task_group() as group:
             group.start_soon(self._flush, group.cancel_scope)
             group.start_soon(self._send_call_notes)
-            options = server.create_initialization_options()
-            await server.run(_ReadStream(self._receive), _WriteStream(self._send), options)
+            await self._run(server)
             group.cancel_scope.cancel()
+
+    async def _run(self, server: Server[Any]) -> None:
+        """Run the SDK's server. A client of MCP 2025 opens with `initialize`.
+
+        For it, skip the relay with which the SDK waits for the first request: it costs a task switch per message.
+        """
+        first = await self._receive()
+        reads, writes = _ReadStream(self._receive, first), _WriteStream(self._send)
+        options = server.create_initialization_options()
+        self._is_legacy = isinstance(first, types.JSONRPCRequest) and first.method == "initialize"
+        if not self._is_legacy:
+            await server.run(reads, writes, options)
+            return
+        async with server.lifespan(server) as state:
+            await serve_loop(server, reads, writes, lifespan_state=state, init_options=options)
 
     def note(self, note: Json) -> None:
         """Send a note to the door itself, which does not forward it. Dropped if the door is gone or does not read."""
@@ -158,10 +178,11 @@ class DoorConnection:
                 await self._wait_for_room()
                 line = await self._lines.read()
                 message = _parse_message(line) if line is not None else None
-                if message is not None and self._track_request(message):
+                if message is not None and (problem := self._find_problem(message)):
+                    await self._lines.write(problem)
+                elif message is not None:
+                    self._track_request(message)
                     return message
-                if message is not None:
-                    await self._lines.write(_ID_IN_USE_ERROR)
                 elif line is None or line.strip():
                     await self._lines.write(_TOO_LONG_ERROR if line is None else _PARSE_ERROR)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
@@ -199,16 +220,24 @@ class DoorConnection:
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._remove_request(message.id)
 
-    def _track_request(self, message: types.JSONRPCMessage) -> bool:
-        """Note a new request or a cancelled one. False for a request whose id is still in use."""
+    def _find_problem(self, message: types.JSONRPCMessage) -> bytes | None:
+        """The error for a request that the SDK must not get, or None."""
+        if not isinstance(message, types.JSONRPCRequest):
+            return None
+        if message.id in self._pending:
+            return _ID_IN_USE_ERROR
+        if self._is_legacy and message.method != "initialize" and _has_envelope(message):
+            error = types.ErrorData(code=types.INVALID_REQUEST, message=_WRONG_ERA)
+            return _line(types.JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
+        return None
+
+    def _track_request(self, message: types.JSONRPCMessage) -> None:
+        """Note a new request or a cancelled one."""
         if isinstance(message, types.JSONRPCRequest):
-            if message.id in self._pending:
-                return False
             self._pending.add(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             # A cancelled request gets no response.
             self._remove_request(as_request_id((message.params or {}).get("requestId")))
-        return True
 
     def _remove_request(self, request: types.RequestId | None) -> None:
         if request is None:
@@ -252,6 +281,12 @@ class DoorConnection:
         self.note({"opened": {"request": request, "call": call}})
 
 
+def _has_envelope(request: types.JSONRPCRequest) -> bool:
+    """Whether a request carries the envelope of MCP 2026-07-28."""
+    meta = (request.params or {}).get("_meta")
+    return isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+
+
 def _line(message: types.JSONRPCMessage) -> bytes:
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
@@ -282,10 +317,15 @@ class _Stream:
 
 
 class _ReadStream(_Stream):
-    """The SDK's read stream. `receive_message` returns the next message, or None at the end."""
+    """The SDK's read stream: the first message, then those that `receive_message` returns; None is the end."""
 
-    def __init__(self, receive_message: Callable[[], Awaitable[types.JSONRPCMessage | None]]) -> None:
+    def __init__(
+        self,
+        receive_message: Callable[[], Awaitable[types.JSONRPCMessage | None]],
+        first: types.JSONRPCMessage | None,
+    ) -> None:
         self._receive_message = receive_message
+        self._first = [first]
 
     def __aiter__(self) -> Self:
         return self
@@ -297,7 +337,7 @@ class _ReadStream(_Stream):
             raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage | Exception:
-        message = await self._receive_message()
+        message = self._first.pop() if self._first else await self._receive_message()
         if message is None:
             raise anyio.EndOfStream
         return SessionMessage(message)

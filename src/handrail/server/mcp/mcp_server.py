@@ -11,9 +11,10 @@ from typing import Any, Literal, assert_never, cast
 
 import anyio
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter, create_model
 
 from handrail import __version__
@@ -69,7 +70,15 @@ class McpServers:
             return self._tools
 
         async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-            return await self._call(line, context, params)
+            return await self._call(line, context, params.name, params.arguments or {})
+
+        async def call_tool_directly(context: Context, call_next: CallNext) -> HandlerResult:
+            """Middleware for most calls. The SDK would validate their parameters twice, and dump the result twice."""
+            if not is_plain_call(context):
+                return await call_next(context)
+            params = cast("Json", context.params)
+            arguments = cast("Json", params.get("arguments") or {})
+            return to_wire(await self._call(line, context, str(params["name"]), arguments))
 
         server = Server[Any](
             "handrail",
@@ -79,7 +88,7 @@ class McpServers:
             on_list_tools=list_tools,
             on_call_tool=call_tool,
         )
-        server.middleware.clear()  # it creates tracing spans, which are not collected
+        server.middleware[:] = [call_tool_directly]  # the SDK's own creates tracing spans, which are not collected
         return server
 
     def acts(self, call: Call) -> bool:
@@ -88,13 +97,13 @@ class McpServers:
         return tool is not None and not tool.reads_only
 
     async def _call(
-        self, line: ConnectionHooks, context: Context, params: types.CallToolRequestParams
+        self, line: ConnectionHooks, context: Context, tool: str, arguments: Json
     ) -> types.CallToolResult:
         has_progress = (context.meta or {}).get("progress_token") is not None
         gone = line.gone(context)
         request = Request(
-            tool=params.name,
-            input=params.arguments or {},
+            tool=tool,
+            input=arguments,
             caller=line.caller(context),
             patience=self._wait_seconds + (PATIENCE_WITH_HEARTBEAT if has_progress else 0),
         )
@@ -106,8 +115,8 @@ class McpServers:
         except MCPError:
             raise
         except Exception as error:
-            return _failed_result(params.name, error)
-        return self._result(reply) if reply else refused_result(params.name, "The client closed its stream.")
+            return _failed_result(tool, error)
+        return self._result(reply) if reply else refused_result(tool, "The client closed its stream.")
 
     async def _submit_with_progress(
         self, line: ConnectionHooks, context: Context, request: Request, gone: anyio.Event | None
@@ -135,6 +144,33 @@ class McpServers:
     def _result(self, reply: Reply) -> types.CallToolResult:
         salvage = self._gate.salvage(reply.call) if reply.outcome is None else None
         return to_result(reply, salvage and salvage.result)
+
+
+_PLAIN_PARAMS = frozenset({"name", "arguments", "_meta"})
+
+
+def is_plain_call(context: Context) -> bool:
+    """Whether a request is a valid tools/call of an initialized client that uses nothing but the basic parameters.
+
+    The SDK handles all others, and answers those that are invalid.
+    """
+    params = context.params
+    return (
+        context.method == "tools/call"
+        and context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+        and context.session.client_params is not None
+        and params is not None
+        and params.keys() <= _PLAIN_PARAMS
+        and isinstance(params.get("name"), str)
+        and isinstance(params.get("arguments", {}), dict)
+        and ("_meta" in params) == (context.meta is not None)
+    )
+
+
+def to_wire(result: types.CallToolResult) -> dict[str, Any]:
+    """A tool result as the SDK would dump it for a client of the handshake protocols."""
+    content = [{"text": block.text, "type": "text"} for block in result.content if block.type == "text"]
+    return {"content": content, "isError": result.is_error, "structuredContent": result.structured_content}
 
 
 async def _cancel_when_gone(gone: anyio.Event, scope: anyio.CancelScope) -> None:
