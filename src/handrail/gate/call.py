@@ -175,6 +175,9 @@ class Call:
             receipt=self.receipt,
         )
         self.settled_seq = self.journal.append(event, completes=self.opened_seq)
+        if stopped and not self.handed_back and not self.client_gone:
+            # The client waits for the commit, and no event follows that could share it.
+            self.journal.order_commit(sync=not self.only_read)
         return True
 
     def stop(self) -> None:

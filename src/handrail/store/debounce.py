@@ -9,6 +9,9 @@ from typing import Any, cast
 
 from anyio.lowlevel import current_token
 
+TICK_SECONDS = 0.001
+"""The precision of the loop's timers. A shorter delay would run on the loop's next turns until it is over."""
+
 
 class Debounce:
     """Runs a function once, `seconds` after the first request. Use it only in the loop that created it."""
@@ -41,7 +44,7 @@ class Debounce:
             return
         left = self._due - time.monotonic()
         if left > 0:  # the request this timer was set for was met, and a new one came
-            self._arm(left)
+            self._arm(max(left, TICK_SECONDS))
         else:
             self._due = None
             self._function()

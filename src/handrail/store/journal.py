@@ -16,10 +16,11 @@ from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Never
 
-from anyio import Event as Bell
+from anyio import Event as Waiter
 from anyio import move_on_after, to_thread
 
 from handrail.errors import Unwritable
+from handrail.store.bell import Bell
 from handrail.store.database import Files, open_files
 from handrail.store.debounce import Debounce
 from handrail.store.events import Entry, Event, decode, encode
@@ -75,7 +76,7 @@ class Journal:
         """Events that are appended again if their commit fails, each with the number of the event it completes."""
         self._again: list[tuple[Event, int]] = []
         self._again_soon = Debounce(AGAIN_SECONDS, self.append_again)
-        self._waiting: dict[int, Bell] = {}
+        self._waiting: dict[int, Waiter] = {}
         self._bell = Bell()
         self._ring = Ring(self.durable)
         self._reader = reader
@@ -129,7 +130,14 @@ class Journal:
         """
         while not self._settled(seq, sync):
             self.queue.order_commit(sync)
-            await self._waiting.setdefault(seq, Bell()).wait()
+            waiter = self._waiting.get(seq)
+            if waiter is None:
+                waiter = self._waiting[seq] = Waiter()
+            await waiter.wait()
+
+    def order_commit(self, *, sync: bool) -> None:
+        """Have the writer start now, for an event that is about to be awaited with `committed`."""
+        self.queue.order_commit(sync)
 
     async def advanced(self, seq: int) -> None:
         """Return when an event after `seq` is on disk."""
@@ -139,7 +147,7 @@ class Journal:
     async def written(self) -> None:
         """Return when every event and change queued so far is on disk; raise `Unwritable` when some are lost."""
         fates: list[Fate] = []
-        bell = Bell()
+        bell = Waiter()
 
         def done(fate: Fate) -> None:
             fates.append(fate)
@@ -163,7 +171,7 @@ class Journal:
     async def follow(self, seq: int, send: Callable[[Sequence[Entry]], Awaitable[None]]) -> Never:
         """Send every committed entry after `seq`, in order and once, at the pace of `send`, until cancelled."""
         while True:
-            bell = self._bell  # taken before reading: a commit during the read sets this one
+            bell = self._bell.next()  # taken before reading: a commit during the read sets this one
             entries = await self.since(seq)
             if entries:
                 await send(entries)
@@ -205,8 +213,7 @@ class Journal:
             self.synced = self.durable
         self._wake_committed()
         if rows:
-            self._bell.set()
-            self._bell = Bell()
+            self._bell.ring()
         if self._watchers:
             self._notify(rows)
 

@@ -10,6 +10,8 @@ import socket
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
+from handrail.store.bell import Bell
+
 LINE_BYTES = 32 * 1024 * 1024
 """Longest line accepted. Bounds memory; far above any file the tools write."""
 CHUNK = 64 * 1024
@@ -26,7 +28,7 @@ class Lines:
         self._scanned = 0
         self._unsent = bytearray()
         self._blocked = anyio.Event()
-        self._room = anyio.Event()
+        self._room = Bell()
 
     async def read(self, most: int = LINE_BYTES) -> bytes | None:
         """The next line; None when it was longer than `most`. Raises EndOfStream."""
@@ -96,7 +98,7 @@ class Lines:
             self._blocked.set()
         if not self.is_full:
             self._room.set()
-            self._room = anyio.Event()
+            self._room = Bell()
 
     async def _receive(self) -> bytes:
         while True:

@@ -26,6 +26,7 @@ from handrail.server.mcp._lines import Lines
 from handrail.server.mcp.mcp_endpoints import DoorPeer
 from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
 from handrail.server.memory import release_memory
+from handrail.store.bell import Bell
 from handrail.store.values import Caller, Json
 
 log = logging.getLogger(__name__)
@@ -55,9 +56,7 @@ _PARSE_ERROR = (
 _TOO_LONG_ERROR = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This message is longer than 32 MiB."}}\n'
 )
-_WRONG_ERA = (
-    "this connection serves the handshake protocol era; requests carrying the 2026-07-28 envelope are not accepted on it"
-)
+_WRONG_ERA = "this connection serves the handshake protocol era; requests carrying the 2026-07-28 envelope are not accepted on it"
 _ID_IN_USE_ERROR = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A request with this id is not answered yet."}}\n'
 
 
@@ -111,8 +110,8 @@ class DoorConnection:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._pending: set[types.RequestId] = set()
-        self._none_pending = anyio.Event()
-        self._answered = anyio.Event()
+        self._none_pending = Bell()
+        self._answered = Bell()
         self._unread = 0
         self._warned = False
         self.was_crowded = False
@@ -244,11 +243,9 @@ class DoorConnection:
             return
         self._pending.discard(request)
         self._calls.pop(request, None)
-        self._answered.set()
-        self._answered = anyio.Event()
+        self._answered.ring()
         if not self._pending:
-            self._none_pending.set()
-            self._none_pending = anyio.Event()
+            self._none_pending.ring()
 
     async def wait_answered(self) -> None:
         """Wait until every request is answered and the responses are sent."""

@@ -88,7 +88,9 @@ class McpServers:
             on_list_tools=list_tools,
             on_call_tool=call_tool,
         )
-        server.middleware[:] = [call_tool_directly]  # the SDK's own creates tracing spans, which are not collected
+        server.middleware[:] = [
+            call_tool_directly
+        ]  # the SDK's own creates tracing spans, which are not collected
         return server
 
     def acts(self, call: Call) -> bool:
