@@ -1,6 +1,7 @@
 """Health of the daemon and the keeper: memory, file descriptors, event-loop lag."""
 
 import os
+import time
 from collections import deque
 from pathlib import Path
 
@@ -30,14 +31,15 @@ class LoopMonitor:
     async def run(self) -> None:
         while True:
             await self._requested.wait()
-            while (due := anyio.current_time() + BEAT_SECONDS) < self._until:
+            # Not the loop's own clock, which stands still during a turn of the loop.
+            while (due := time.monotonic() + BEAT_SECONDS) < self._until:
                 await anyio.sleep(BEAT_SECONDS)
-                self._lags.append(anyio.current_time() - due)
+                self._lags.append(max(0.0, time.monotonic() - due))
             self._lags.clear()
             self._requested = anyio.Event()
 
     async def health(self) -> Health:
-        self._until = anyio.current_time() + WATCHED_SECONDS
+        self._until = time.monotonic() + WATCHED_SECONDS
         self._requested.set()
         keeper: ProcessHealth | None = None
         hung_keeper: int | None = None
