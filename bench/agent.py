@@ -10,13 +10,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from bench.daemon import Daemon, build_env, with_daemon
 from bench.line import Figure, Line, Measurement, Target
+from bench.own_agent import serve_model
 from bench.samples import median, percentile
 
 STARTS = 25
@@ -33,7 +33,6 @@ PARTS = ("model", "tool", "join", "approval")
 LONG_COMMAND = "sleep 1000"
 ASKING_COMMAND = "sleep 1000 & sleep 1001; wait"
 """Not plain, and so it asks, whatever the policy."""
-_ROOT = Path(__file__).parents[1]
 Activities = list[dict[str, Any]]
 
 
@@ -74,25 +73,11 @@ def measure_loop() -> Generator[Figure]:
 
 
 def measure_cancel(daemon: Daemon) -> Generator[Figure]:
-    with _serve_model() as url:
+    with serve_model() as url:
         thread = CancelledThread(daemon, url, Random(SEED))
         samples = [thread.time_cancel(PARTS[number % len(PARTS)]) for number in range(CANCELS)]
     note = f"p50 {percentile(samples, 0.5) * 1000:.0f} ms, seed {SEED}"
     yield Figure(percentile(samples, 0.99) * 1000, note=note)
-
-
-@contextmanager
-def _serve_model() -> Generator[str]:
-    """The scripted model of the tests as a process; its address."""
-    argv = [sys.executable, "-m", "tests.support.model_server"]
-    server = subprocess.Popen(argv, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert server.stdin is not None
-    assert server.stdout is not None
-    try:
-        with server.stdin, server.stdout:  # it serves until its input ends
-            yield server.stdout.readline().strip()
-    finally:
-        server.wait(WAIT_SECONDS)
 
 
 class CancelledThread:

@@ -20,6 +20,9 @@ GROUPS = (
     module_group("page", "The web page in Chromium: streamed words, a long thread.", "bench.page"),
     module_group("messages", "Search over 100000 messages.", "bench.messages"),
     module_group("agent", "Our own agent: its start, its loop, its cancel.", "bench.agent"),
+    module_group(
+        "own-agent", "Our own agent: its first prompt, and its process when idle.", "bench.own_agent"
+    ),
 )
 
 

@@ -29,24 +29,26 @@ def measure_idle(daemon: Daemon) -> Generator[Figure]:
     health = daemon.get("/api/health")
     pids = health["daemon"]["pid"], health["keeper"]["pid"]
     time.sleep(QUIET_SECONDS)
-    before = [_read_usage(pid) for pid in pids]
+    before = [read_usage(pid) for pid in pids]
     time.sleep(WINDOW_SECONDS)
-    after = [_read_usage(pid) for pid in pids]
+    after = [read_usage(pid) for pid in pids]
     rates = [(b.wake_ups - a.wake_ups) / WINDOW_SECONDS for a, b in zip(before, after, strict=True)]
     yield Figure(rates[0])
     yield Figure((after[0].seconds - before[0].seconds) / WINDOW_SECONDS * 100)
     yield Figure(rates[1])
-    yield Figure(_read_rss(pids[0]) / MB)
+    yield Figure(read_rss(pids[0]) / MB)
 
 
-def _read_usage(pid: int) -> Usage:
+def read_usage(pid: int) -> Usage:
+    """What this process has used so far."""
     tasks = [task / "status" for task in Path(f"/proc/{pid}/task").iterdir()]
     wake_ups = sum(int(_field(task, "voluntary_ctxt_switches")) for task in tasks)
     values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return Usage(wake_ups, (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK"))
 
 
-def _read_rss(pid: int) -> int:
+def read_rss(pid: int) -> int:
+    """The resident memory of this process, in bytes."""
     return int(_field(Path(f"/proc/{pid}/status"), "VmRSS")) * 1024
 
 
