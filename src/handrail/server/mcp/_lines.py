@@ -97,8 +97,7 @@ class Lines:
         if self._unsent:
             self._blocked.set()
         if not self.is_full:
-            self._room.set()
-            self._room = Bell()
+            self._room.ring()
 
     async def _receive(self) -> bytes:
         while True:
