@@ -7,6 +7,7 @@ afterwards. How a prompt is processed is in agent_session.py.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -207,6 +208,8 @@ class AgentServer:
         for name in SLOW_MODULES:
             await anyio.to_thread.run_sync(import_module, name, abandon_on_cancel=True)
         self._loaded.set()
+        await self._models.load_provider()
+        resume_gc()
 
     def _session(self, id: str) -> Session:
         if id not in self._sessions:
@@ -226,6 +229,13 @@ def _require_absolute(cwd: str) -> str:
     if not Path(cwd).is_absolute():
         raise RequestError(-32602, "`cwd` must be an absolute path.")
     return cwd
+
+
+def resume_gc() -> None:
+    """Turn on the garbage collector, if it was paused. It skips the modules, which live as long as the process."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 LEAVE_SECONDS = 5.0

@@ -127,6 +127,23 @@ async def test_what_is_no_message_is_answered_as_such_and_the_next_one_served(tm
         assert (await door.hear())["id"] == 1
 
 
+async def test_a_request_of_the_other_generation_is_refused_after_a_handshake(tmp_path: Path) -> None:
+    async with talking(tmp_path) as door:
+        envelope = {types.PROTOCOL_VERSION_META_KEY: "2026-07-28"}
+        await door.say(request(1, "tools/call", {"name": "echo", "arguments": {}, "_meta": envelope}))
+        refused = await door.hear()
+        assert (refused["id"], refused["error"]["code"]) == (1, types.INVALID_REQUEST)
+        await door.say(use(1, "echo"))
+        assert "result" in await door.hear()
+
+
+async def test_a_door_that_leaves_before_its_first_message_ends_the_connection(tmp_path: Path) -> None:
+    async with connected_pair(tmp_path) as pair:
+        talk = DoorConnection(pair.lines)
+        await pair.peer.aclose()
+        await talk.serve(server(talk, anyio.Event()))
+
+
 async def test_a_door_that_ended_its_input_gets_the_answers_it_waits_for(tmp_path: Path) -> None:
     async with talking(tmp_path) as door:
         await door.say(use(1, "wait"))

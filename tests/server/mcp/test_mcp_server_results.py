@@ -1,5 +1,6 @@
 """A reply in the dialect of MCP: one shape for every ending, and the same facts in text and data."""
 
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, get_args
@@ -7,6 +8,8 @@ from typing import Any, get_args
 import mcp_types as types
 import pytest
 from jsonschema import Draft202012Validator
+from mcp_types.methods import serialize_server_result
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 from handrail.gate.approval import Approval
@@ -14,7 +17,7 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.pipeline import expired_outcome
 from handrail.gate.tool import CallReport, Plan, Tool
-from handrail.server.mcp.mcp_server import output_schema, refused_result, to_result
+from handrail.server.mcp.mcp_server import output_schema, refused_result, to_result, to_wire
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
 from handrail.store.events import ApprovalOpened
 from handrail.store.journal import open_journal
@@ -115,6 +118,18 @@ def test_a_call_that_could_not_be_recorded_says_so() -> None:
 
     assert (facts(told)["status"], told.is_error) == ("failed", True)
     assert text(told) == "The disk is full, so nothing was run."
+
+
+@pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
+async def test_a_result_has_the_bytes_that_the_sdk_would_send(call: Call, version: str) -> None:
+    result = Result(text="an apple ☂", data={"fruit": None, "seeds": [1, {"sour": None}]})
+    outcome = Outcome(ending="done", by=PERSON, result=result)
+    call.settle(outcome)
+    told = to_result(Reply(call=call, outcome=outcome))
+
+    dumped = told.model_dump(by_alias=True, mode="json", exclude_none=True)
+    expected = serialize_server_result("tools/call", version, dumped)
+    assert json.dumps(to_wire(told)) == json.dumps(expected)
 
 
 async def test_a_denial_without_a_reason_says_that_there_is_none(call: Call) -> None:

@@ -7,6 +7,7 @@ first use.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
@@ -156,6 +157,13 @@ class Models:
             )
         return self._clients[choice, thought_level]
 
+    async def load_provider(self) -> None:
+        """Import the package of the preferred model's provider, which takes long, before a prompt needs it."""
+        with suppress(ModelError):  # the next prompt reports it
+            name = self.preferred(self.known())
+            if name is not None:
+                await to_thread.run_sync(_load_provider, parse_choice(name).provider, abandon_on_cancel=True)
+
     def _make(
         self, choice: Choice, way: Access, http: httpx2.AsyncClient, thought_level: ThoughtLevel | None
     ) -> Model:
@@ -193,6 +201,13 @@ class Models:
             client = await to_thread.run_sync(_open_client, self._policy, abandon_on_cancel=True)
             self._http = self._http or client
         return self._http
+
+
+def _load_provider(provider: Provider) -> None:
+    with LOADING:
+        from handrail.own_agent.models.providers import load_provider  # noqa: PLC0415 - slow import
+
+        load_provider(provider)
 
 
 def _open_client(policy: RetryPolicy) -> httpx2.AsyncClient:

@@ -6,6 +6,7 @@ Slow to import; each provider's package is imported with its first model. Retrie
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.models import Model
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from handrail.own_agent.models.api_keys import Access
-    from handrail.own_agent.models.model import Choice
+    from handrail.own_agent.models.model import Choice, Provider
 
 
 PLACEHOLDER_KEY = "none"
@@ -30,6 +31,11 @@ class ProviderModel:
     model: Model
     settings: ModelSettings
     """Settings of every request."""
+
+
+def load_provider(provider: Provider) -> None:
+    """Import the adapter of a provider, with the provider's own package."""
+    import_module(f"pydantic_ai.models.{provider}")
 
 
 def build_model(choice: Choice, way: Access, http: httpx2.AsyncClient, level: str | None) -> ProviderModel:
