@@ -10,6 +10,7 @@ EXPORTS = {
     ),
     "anchor": "check_anchor",
     "approvals": "ApprovalRecord",
+    "bell": "Bell",
     "blobs": "BlobRetention BlobUnavailable Blobs ImageRetention",
     "calls": "CallHistory CallRecord Status TypicalDuration",
     "credentials": "CredentialRecord",
