@@ -259,10 +259,9 @@ class Gate:
         """An open call by the same client with the same tool and input that the client no longer waits for."""
         if parsed.tool.repeats or request.anew:
             return None
-        input_json = canonical_json(request.input)
         for call in self.open.values():
             same = call.caller.key == request.caller.key and call.tool == request.tool
-            if same and (call.handed_back or call.client_gone) and canonical_json(call.input) == input_json:
+            if same and (call.handed_back or call.client_gone) and _has_same_input(call, request):
                 return call
         return None
 
@@ -412,6 +411,10 @@ class Gate:
             self.journal.append(event, completes=completes)
         except Unwritable as problem:
             log.error("%s could not be recorded: %s", event.kind, problem)
+
+
+def _has_same_input(call: Call, request: Request) -> bool:
+    return canonical_json(call.input) == canonical_json(request.input)
 
 
 def decide_again(drafts: Drafts, calls: Iterable[Call]) -> None:
