@@ -6,6 +6,7 @@ The server decides which peers may attach.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -143,6 +144,11 @@ class Window:
         self._growth = GrowthThrottle(GROWTH_INTERVAL)
         self._resized: Resized | None = None
 
+    @property
+    def due_at(self) -> float:
+        """The time before which output causes no notice."""
+        return self._growth.due_at(self._terminal)
+
     def grew(self) -> None:
         self._growth.grew(self._terminal)
 
@@ -186,6 +192,11 @@ class Windows:
     def send(self, fact: Exited | Swept | Unrecorded) -> None:
         for window in self._open:
             window.peer.send(fact)
+
+    @property
+    def due_at(self) -> float:
+        """The time before which output causes no notice to any window."""
+        return min((window.due_at for window in self._open), default=math.inf)
 
     def grew(self) -> None:
         for window in self._open:

@@ -173,7 +173,11 @@ class GrowthThrottle:
 
     def grew(self, terminal: str) -> None:
         if terminal not in self._due:
-            self._due[terminal] = self._notified.get(terminal, 0.0) + self._apart
+            self._due[terminal] = self.due_at(terminal)
+
+    def due_at(self, terminal: str) -> float:
+        """The time before which output of this terminal causes no notice."""
+        return self._notified.get(terminal, 0.0) + self._apart
 
     def take_due(self) -> list[str]:
         """Remove and return the terminals whose notice is due now."""

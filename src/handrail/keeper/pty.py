@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from handrail.keeper import lineage, system, warden
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from handrail.keeper.protocol import Start
     from handrail.keeper.spool import Spool
 
@@ -26,6 +28,8 @@ PTY_HOLDS = 128 * 1024
 _IUTF8 = 0x4000
 GATHER = 256 * 1024
 """Bytes collected for one write: a PTY read returns about a page, and a write per page costs more than the reads."""
+FLOOD = 4 * 1024 - 1
+"""The most that one read of a PTY returns (N_TTY). A program that printed as much may print more soon."""
 _BYTES = bytearray(GATHER)
 _BUFFER = memoryview(_BYTES)
 
@@ -48,26 +52,37 @@ class PtyMaster:
         self._input: deque[tuple[memoryview, bool]] = deque()
         self.typed_ahead = 0
 
-    def pump(self, spool: Spool, budget: int = GATHER) -> bool:
-        """Move at most `budget` bytes of output to the spool; False once the PTY has hung up."""
-        filled, open_still = 0, True
+    def pump(self, spool: Spool, budget: int = GATHER, more: Iterable[None] = ()) -> bool:
+        """Move output to the spool; False once the PTY has hung up.
+
+        Takes at most `budget` bytes. If that was a lot, takes as much again for each item of `more`, which waits for it.
+        """
+        filled, is_open = self._fill(0, budget)
+        if is_open and filled >= FLOOD:
+            for _ in more:
+                if filled >= budget:
+                    _append(spool, filled)
+                    filled = 0
+                filled, is_open = self._fill(filled, budget)
+                if not is_open:
+                    break
+        _append(spool, filled)
+        return is_open
+
+    def _fill(self, filled: int, budget: int) -> tuple[int, bool]:
+        """Read into the buffer behind `filled` bytes; return the bytes in it, and False once the PTY has hung up."""
         try:
-            # Each read returns about a page: collect many reads for one write.
+            # Each read returns a page at most: collect many reads for one write.
             while filled < budget:
                 count = os.readv(self.fd, [_BUFFER[filled:]])
                 if count == 0:
-                    open_still = False
-                    break
+                    return filled, False
                 filled += count
         except BlockingIOError:
             pass
         except OSError:  # EIO: the session leader has exited
-            open_still = False
-        if filled:
-            # find is many times faster than count, and a storm may contain no newline.
-            lines = _BYTES.count(b"\n", 0, filled) if _BYTES.find(b"\n", 0, filled) >= 0 else 0
-            spool.append(_BUFFER[:filled], lines)
-        return open_still
+            return filled, False
+        return filled, True
 
     def drain(self, spool: Spool) -> None:
         """Read the buffered output. Bounded, so that a grandchild that keeps writing cannot block the keeper."""
@@ -121,6 +136,14 @@ class PtyMaster:
     def close(self) -> None:
         os.close(self.fd)
         os.close(self.slave)
+
+
+def _append(spool: Spool, filled: int) -> None:
+    """Append this much of the buffer to the spool."""
+    if filled:
+        # find is many times faster than count, and a storm may contain no newline.
+        lines = _BYTES.count(b"\n", 0, filled) if _BYTES.find(b"\n", 0, filled) >= 0 else 0
+        spool.append(_BUFFER[:filled], lines)
 
 
 @dataclass(frozen=True, slots=True)

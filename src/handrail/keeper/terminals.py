@@ -172,10 +172,22 @@ class Terminal:
             self.pty.write_input()
             self.watch_pty()
         if events & READ:
-            budget = min(max(PASS_BYTES // self._loop.ready_count, 16 * 1024), GATHER)
-            if not self.pty.pump(self.spool, budget):
-                self._loop.watch(self.pty.fd, 0, self._on_pty)
-            self._note_growth()
+            self._read_output(self.pty)
+
+    def _read_output(self, pty: PtyMaster) -> None:
+        """Read what is there. In a flood, go on while there is nothing else to do and no notice is due."""
+        budget = min(max(PASS_BYTES // self._loop.ready_count, 16 * 1024), GATHER)
+        with contextlib.closing(self._loop.wait_alone(pty.fd, self._quiet_until(pty))) as more:
+            is_open = pty.pump(self.spool, budget, more)
+        if not is_open:
+            self._loop.watch(pty.fd, 0, self._on_pty)
+        self._note_growth()
+
+    def _quiet_until(self, pty: PtyMaster) -> float:
+        """The time until which this terminal alone may be read: 0 if others have output too, or if input waits."""
+        if self._loop.ready_count > 1 or pty.wants_to_write:
+            return 0.0
+        return min(self._growth.due_at(self.order.terminal), self.windows.due_at)
 
     def _on_link(self, _events: int = 0) -> None:
         try:
