@@ -1,23 +1,19 @@
-"""PTYs and process launch: the PTY's master side, and the fork of a warden with a PTY or pipes for its leader."""
+"""The master side of a PTY: reads output into the spool, and writes queued input."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import socket
 import struct
 import termios
 from collections import deque
-from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from handrail.keeper import lineage, system, warden
+from handrail.keeper import system
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from handrail.keeper.protocol import Start
     from handrail.keeper.spool import Spool
 
 
@@ -144,50 +140,3 @@ def _append(spool: Spool, filled: int) -> None:
         # find is many times faster than count, and a storm may contain no newline.
         lines = _BYTES.count(b"\n", 0, filled) if _BYTES.find(b"\n", 0, filled) >= 0 else 0
         spool.append(_BUFFER[:filled], lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """A forked warden: our end of its link, and of its leader's PTY or pipes."""
-
-    warden_pid: int
-    warden: tuple[int, int] | None
-    link: socket.socket
-    pty: PtyMaster | None
-    pipes: tuple[int, ...]
-
-
-def launch(order: Start, descriptors: tuple[int, int]) -> Launch:
-    """Fork a warden; its leader gets this limit on open files. Raises OSError if the system lacks resources."""
-    with ExitStack() as undo:
-        pty, pipes, stdio = _open_pipes(undo) if order.pipes else _open_pty(order, undo)
-        link, theirs = socket.socketpair()
-        undo.callback(link.close)
-        with theirs:
-            pid = os.fork()
-            if pid == 0:
-                warden.run(order, stdio, theirs, descriptors)
-        undo.pop_all()
-    if pty is None:
-        for fd in stdio:
-            os.close(fd)
-    link.setblocking(False)
-    return Launch(pid, lineage.identity(pid), link, pty, pipes)
-
-
-def _open_pty(
-    order: Start, undo: ExitStack
-) -> tuple[PtyMaster | None, tuple[int, ...], tuple[int, int, int]]:
-    pty = PtyMaster(order.cols, order.rows)
-    undo.callback(pty.close)
-    return pty, (), (pty.slave, pty.slave, pty.slave)
-
-
-def _open_pipes(undo: ExitStack) -> tuple[PtyMaster | None, tuple[int, ...], tuple[int, int, int]]:
-    pairs: list[tuple[int, int]] = []
-    for _ in range(3):
-        pairs.append(os.pipe())
-        for fd in pairs[-1]:
-            undo.callback(os.close, fd)
-    (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = pairs
-    return None, (to_stdin, from_stdout, from_stderr), (stdin, stdout, stderr)

@@ -16,6 +16,7 @@ from handrail.framing import LineBuffer
 from handrail.keeper.attach import Windows
 from handrail.keeper.connection import GrowthThrottle, close_descriptors
 from handrail.keeper.event_loop import READ, WRITE
+from handrail.keeper.launch import Launcher
 from handrail.keeper.message_framing import FRAME_MAX, encode
 from handrail.keeper.process_tree import look
 from handrail.keeper.protocol import (
@@ -35,7 +36,7 @@ from handrail.keeper.protocol import (
     Swept,
     Unrecorded,
 )
-from handrail.keeper.pty import GATHER, launch
+from handrail.keeper.pty import GATHER
 from handrail.keeper.spool import Spool
 from handrail.keeper.stop_tree import Orphans
 from handrail.keeper.warden import (
@@ -53,13 +54,16 @@ from handrail.keeper.warden import (
 if TYPE_CHECKING:
     from handrail.keeper.connection import Connection, DaemonChannel
     from handrail.keeper.event_loop import Loop
-    from handrail.keeper.pty import Launch, PtyMaster
+    from handrail.keeper.launch import Launch
+    from handrail.keeper.pty import PtyMaster
 
 
 PATIENCE = 5.0
 """Seconds after the grace for a warden to stop its tree, and again to exit; after that it counts as stuck and is killed."""
 PASS_BYTES = 1024 * 1024
 """Bytes read from all terminals in one pass of the loop: a hundred output storms must not delay a message."""
+SPARE_SECONDS = 0.05
+"""Seconds after a start before a spare warden is forked; the fork must not delay the first messages of a command."""
 _LOST = Exit(lost="Its warden was killed, so how it ended is not known.")
 
 
@@ -289,7 +293,9 @@ class Terminals:
         self._channel = channel
         self._orphans = orphans
         self._directory = directory
-        self._limits = limits
+        self._launcher = Launcher(limits)
+        self._newest: Terminal | None = None  # until the spare warden that follows it is forked
+        self._spare_at = 0.0
         self._growth = GrowthThrottle()
         self._by_id: dict[str, Terminal] = {}
         self._by_warden: dict[int, Terminal] = {}
@@ -308,7 +314,8 @@ class Terminals:
         """Launch a terminal. The reply is sent when the program runs or has failed to start. Raises RefusalError."""
         directory = self._new_directory(order)
         try:
-            launched = launch(order, self._limits)
+            self._unwatch_spare()
+            launched = self._launcher.launch(order)
         except OSError as error:
             raise RefusalError(f"No process could be started: {error.strerror}.") from None
         spool = Spool(directory, order.cap_bytes, order.cap_lines)
@@ -316,6 +323,7 @@ class Terminals:
         self._by_id[order.terminal] = terminal
         self._by_warden[terminal.warden_pid] = terminal
         self._orphans.spared.add(terminal.warden_pid)
+        self._newest, self._spare_at = terminal, time.monotonic() + SPARE_SECONDS
 
     def find(self, terminal_id: str) -> Terminal:
         terminal = self._by_id.get(terminal_id)
@@ -375,7 +383,8 @@ class Terminals:
 
     def wake(self, pid: int) -> None:
         """Continue a stopped child if it is a warden: only the warden can report how its program ends."""
-        if pid in self._by_warden:
+        spare = self._launcher.spare
+        if pid in self._by_warden or (spare is not None and spare.pid == pid):
             os.kill(pid, signal.SIGCONT)
 
     def reaped(self, pid: int) -> None:
@@ -395,6 +404,9 @@ class Terminals:
             self._notify_growth()
         self._end_orphans()
         now = time.monotonic()
+        if self._newest is not None and (self._spare_at <= now or self._newest.report is not None):
+            self._newest = None
+            self._fork_spare()
         for terminal in self._by_warden.values():
             if terminal.stuck_at is not None and terminal.stuck_at < now:
                 terminal.stuck_at = None
@@ -406,8 +418,25 @@ class Terminals:
             terminal.stuck_at - now for terminal in self._by_warden.values() if terminal.stuck_at is not None
         ]
         growth = self._growth.wait_at_most() if self._channel.has_room else None
-        waits += [wait for wait in (growth, self._orphans.wait_at_most()) if wait is not None]
+        spare = None if self._newest is None else self._spare_at - now
+        waits += [wait for wait in (growth, spare, self._orphans.wait_at_most()) if wait is not None]
         return max(0.0, min(waits)) if waits else None
+
+    def _fork_spare(self) -> None:
+        self._launcher.fork_spare()
+        spare = self._launcher.spare
+        if spare is not None:
+            self._orphans.spared.add(spare.pid)
+            self._loop.watch(spare.link.fileno(), READ, self._on_spare)
+
+    def _unwatch_spare(self) -> None:
+        if self._launcher.spare is not None:
+            self._loop.watch(self._launcher.spare.link.fileno(), 0, self._on_spare)
+
+    def _on_spare(self, _events: int) -> None:
+        """A spare warden has nothing to report but its end: another process killed it, or its leader."""
+        self._unwatch_spare()
+        self._launcher.drop_spare()
 
     def _find_pty(self, terminal_id: str) -> tuple[Terminal, PtyMaster]:
         terminal = self.find_running(terminal_id)

@@ -4,8 +4,10 @@ Runs in a fork of the keeper and never returns. It starts the leader and reports
 keeper requests it, when the leader exits, or when the keeper dies, and reports the result. It is a child subreaper: every
 process of the tree remains its descendant, even after a double fork. It does not handle output.
 
+A spare warden is forked before there is an order. Its leader waits for the order, which also brings the PTY.
+
 Also defines the messages between keeper and warden (without a version, since one is a fork of the other) and the steps of
-a leader before exec: session, controlling terminal, limits, directory.
+a leader before exec: session, limits, controlling terminal, directory.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ from typing import TYPE_CHECKING, NoReturn
 from handrail.framing import LineBuffer
 from handrail.keeper import lineage, system
 from handrail.keeper.message_framing import FRAME_MAX, decode, encode, name_of
-from handrail.keeper.protocol import Exit, Report
+from handrail.keeper.protocol import CheckedProgram, Exit, Report, Start
 from handrail.keeper.stop_tree import TreeStop
 
 if TYPE_CHECKING:
-    from handrail.keeper.protocol import CheckedProgram, Start
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,18 @@ class EndTree:
     grace: float
 
 
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A spare warden's leader gets its order now."""
+
+    grace: float
+
+
 FromWarden = Launched | NotLaunched | LeaderLeft | TreeEnded
-ToWarden = SignalLeader | EndTree
+ToWarden = SignalLeader | EndTree | Begin
 
 _FROM_WARDEN = {name_of(kind): kind for kind in (Launched, NotLaunched, LeaderLeft, TreeEnded)}
-_TO_WARDEN = {name_of(kind): kind for kind in (SignalLeader, EndTree)}
+_TO_WARDEN = {name_of(kind): kind for kind in (SignalLeader, EndTree, Begin)}
 
 
 def from_warden(line: bytes) -> FromWarden:
@@ -86,11 +95,12 @@ _IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal
 
 
 def run(
-    order: Start, stdio: tuple[int, int, int], link: socket.socket, descriptors: tuple[int, int]
+    link: socket.socket, descriptors: set[int], grace: float, lead: Callable[[int], NoReturn]
 ) -> NoReturn:
+    """Watch over a leader, which runs `lead` and keeps these descriptors; `lead` gets a pipe for its error."""
     try:
-        _isolate(keep={link.fileno(), *stdio})
-        Warden(order, link).watch(stdio, descriptors)
+        _isolate(keep={link.fileno(), *descriptors})
+        Warden(link, grace).watch(descriptors, lead)
     except BaseException:
         traceback.print_exc()
     os._exit(0)
@@ -115,18 +125,19 @@ def _isolate(keep: set[int]) -> None:
 class Warden:
     """Parent of the leader: starts it, forwards signals, and stops the tree."""
 
-    def __init__(self, order: Start, link: socket.socket) -> None:
-        self._order = order
+    def __init__(self, link: socket.socket, grace: float) -> None:
         self._link = link
+        self._grace = grace
+        self._unsent = b""
         self._lines = LineBuffer(FRAME_MAX)
         self._pid = 0
         self._ending: TreeStop | None = None
         self._launched = False
         self._leader_left = False
 
-    def watch(self, stdio: tuple[int, int, int], descriptors: tuple[int, int]) -> None:
+    def watch(self, descriptors: set[int], lead: Callable[[int], NoReturn]) -> None:
         wake = system.wake_on(signal.SIGCHLD)
-        errors = self._launch(stdio, descriptors)
+        errors = self._launch(descriptors, lead)
         poll = select.poll()
         for fd in (self._link.fileno(), wake, errors):
             poll.register(fd, select.POLLIN)
@@ -139,16 +150,18 @@ class Warden:
                 self._read_launch_error(errors)
             if self._link.fileno() in ready and not self._read_link():
                 poll.unregister(self._link)
-            if (self._launched or self._ending) and self._is_over():
+            is_over = (self._launched or self._ending) and self._is_over()
+            self._flush()
+            if is_over:
                 return
 
-    def _launch(self, stdio: tuple[int, int, int], descriptors: tuple[int, int]) -> int:
+    def _launch(self, descriptors: set[int], lead: Callable[[int], NoReturn]) -> int:
         """Fork the leader; return a pipe on which it reports why it could not exec."""
         errors, report_to = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            become(self._order, stdio, descriptors, report_to)
-        for fd in {report_to, *stdio}:
+            lead(report_to)
+        for fd in {report_to, *descriptors}:
             os.close(fd)
         return errors
 
@@ -176,6 +189,9 @@ class Warden:
                     self._signal_leader(number)
                 case EndTree(grace):
                     self._end("stop", grace)
+                case Begin(grace):
+                    self._grace = grace
+                    self._signal_leader(signal.SIGCONT)  # another process may have stopped it
         if not data:
             self._end("keeper gone", KEEPER_GONE_GRACE)
         return bool(data)
@@ -203,7 +219,7 @@ class Warden:
             if gone:
                 self._send(TreeEnded(Report("exit")))
             elif self._leader_left:
-                self._end("exit", self._order.grace)
+                self._end("exit", self._grace)
             return gone
         stuck = not gone and self._ending.advance()
         if gone or stuck:
@@ -224,8 +240,14 @@ class Warden:
                 self._send(LeaderLeft(exit_of(status)))
 
     def _send(self, message: FromWarden) -> None:
-        with contextlib.suppress(OSError):
-            self._link.sendall(encode(message))
+        """Queue a message. What one pass of the loop queues is sent together, which wakes the keeper once."""
+        self._unsent += encode(message)
+
+    def _flush(self) -> None:
+        if self._unsent:
+            with contextlib.suppress(OSError):
+                self._link.sendall(self._unsent)
+            self._unsent = b""
 
 
 def exit_of(status: int) -> Exit:
@@ -262,8 +284,24 @@ def become(
     order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, int], report_to: int
 ) -> NoReturn:
     """Replace this process with the program; on failure, write the reason to `report_to` and exit."""
+    _become(lambda: (order, stdio), descriptors, report_to)
+
+
+def wait_for_order(orders: socket.socket, descriptors: tuple[int, int], report_to: int) -> NoReturn:
+    """Wait for an order and its PTY, then become the program. Exits if the keeper closes the socket."""
+    decode(
+        encode(_SAMPLE), {name_of(type(_SAMPLE)): type(_SAMPLE)}
+    )  # copies the shared pages that this writes to
+    _become(lambda: _receive_order(orders), descriptors, report_to)
+
+
+def _become(
+    receive: Callable[[], tuple[Start, tuple[int, int, int]]], descriptors: tuple[int, int], report_to: int
+) -> NoReturn:
     try:
-        _prepare(order, stdio, descriptors)
+        _detach(descriptors)
+        order, stdio = receive()
+        _take_terminal(order, stdio)
         _enter(order.cwd, order.cwd_id)
         _execute(order)
     except _Impossible as impossible:
@@ -273,20 +311,40 @@ def become(
     os._exit(127)
 
 
+_SAMPLE = Start(0, "t", ("true",), "/", {"PATH": "/bin"}, programs=(CheckedProgram("/bin/true", (0,)),))
+
+
+def _receive_order(orders: socket.socket) -> tuple[Start, tuple[int, int, int]]:
+    line, received = b"", list[int]()
+    while not line.endswith(b"\n"):
+        data, fds, _, _ = socket.recv_fds(orders, FRAME_MAX, 1)
+        if not data:
+            os._exit(0)
+        line += data
+        received += fds
+    (slave,) = received
+    os.set_inheritable(slave, False)
+    return decode(line, {name_of(Start): Start}), (slave, slave, slave)
+
+
 class _Impossible(Exception):
     """The reason why the program cannot run, written for people."""
 
 
-def _prepare(order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, int]) -> None:
+def _detach(descriptors: tuple[int, int]) -> None:
+    """Start a session; reset the limit on open files and the signals."""
     os.setsid()
-    if not order.pipes:
-        fcntl.ioctl(stdio[0], termios.TIOCSCTTY, 0)
-    for target, source in enumerate(stdio):
-        os.dup2(source, target)
     resource.setrlimit(resource.RLIMIT_NOFILE, descriptors)
     for number in _ALTERED:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _take_terminal(order: Start, stdio: tuple[int, int, int]) -> None:
+    if not order.pipes:
+        fcntl.ioctl(stdio[0], termios.TIOCSCTTY, 0)
+    for target, source in enumerate(stdio):
+        os.dup2(source, target)
 
 
 def _enter(cwd: str, expected: tuple[int, int] | None) -> None:
