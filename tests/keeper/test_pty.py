@@ -39,6 +39,41 @@ def test_a_pump_takes_no_more_than_its_budget_and_leaves_the_rest(pty: PtyMaster
     spool.close()
 
 
+def test_a_flood_is_gathered_for_one_write_and_a_line_is_not(pty: PtyMaster, tmp_path: Path) -> None:
+    spool, sizes = Spool(str(tmp_path / "t"), 1 << 20), list[int]()
+
+    def more() -> Iterator[None]:
+        for _ in range(3):
+            sizes.append(spool.size)
+            os.write(pty.slave, b"y" * 1000)
+            yield
+
+    os.write(pty.slave, b"x" * 1000)
+    assert pty.pump(spool, more=more())
+    assert (spool.size, sizes) == (1000, [])
+    os.write(pty.slave, b"x" * 5000)
+    assert pty.pump(spool, more=more())
+    assert (spool.size, sizes) == (9000, [1000, 1000, 1000])
+    assert Tail(tmp_path / "t").read(0)[0] == b"x" * 6000 + b"y" * 3000
+    spool.close()
+
+
+def test_a_flood_that_fills_the_buffer_is_written(pty: PtyMaster, tmp_path: Path) -> None:
+    spool, sizes = Spool(str(tmp_path / "t"), 1 << 20), list[int]()
+
+    def more() -> Iterator[None]:
+        for _ in range(2):
+            sizes.append(spool.size)
+            os.write(pty.slave, b"y" * 5000)
+            yield
+
+    os.write(pty.slave, b"x" * 5000)
+    assert pty.pump(spool, budget=5000, more=more())
+    assert sizes == [0, 5000]
+    assert Tail(tmp_path / "t").read(0)[0] == b"x" * 5000 + b"y" * 10000
+    spool.close()
+
+
 def test_an_agents_input_that_waits_is_dropped_where_it_has_come_to_be_hidden(pty: PtyMaster) -> None:
     typed = b"x" * (INPUT_MAX - 10)  # more than a PTY takes
     assert pty.type(typed, person=False)

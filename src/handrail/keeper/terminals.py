@@ -390,6 +390,8 @@ class Terminals:
     def reaped(self, pid: int) -> None:
         """Handle the death of a child of the keeper. The keeper adopts the remaining processes of a dead warden."""
         self._orphans.spared.discard(pid)
+        if self._launcher.spare is not None and self._launcher.spare.pid == pid:
+            self._on_spare()
         terminal = self._by_warden.pop(pid, None)
         if terminal is not None:
             terminal.read_last_messages()
@@ -433,7 +435,7 @@ class Terminals:
         if self._launcher.spare is not None:
             self._loop.watch(self._launcher.spare.link.fileno(), 0, self._on_spare)
 
-    def _on_spare(self, _events: int) -> None:
+    def _on_spare(self, _events: int = 0) -> None:
         """A spare warden has nothing to report but its end: another process killed it, or its leader."""
         self._unwatch_spare()
         self._launcher.drop_spare()

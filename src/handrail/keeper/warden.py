@@ -160,6 +160,7 @@ class Warden:
         errors, report_to = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
+            self._link.close()  # the keeper must see the end of a warden whose leader still waits for its order
             lead(report_to)
         for fd in {report_to, *descriptors}:
             os.close(fd)
@@ -315,13 +316,15 @@ _SAMPLE = Start(0, "t", ("true",), "/", {"PATH": "/bin"}, programs=(CheckedProgr
 
 
 def _receive_order(orders: socket.socket) -> tuple[Start, tuple[int, int, int]]:
-    line, received = b"", list[int]()
+    parent, line, received = os.getppid(), b"", list[int]()
     while not line.endswith(b"\n"):
         data, fds, _, _ = socket.recv_fds(orders, FRAME_MAX, 1)
         if not data:
             os._exit(0)
         line += data
         received += fds
+    if os.getppid() != parent:  # the warden was killed: nothing may run without one
+        os._exit(0)
     (slave,) = received
     os.set_inheritable(slave, False)
     return decode(line, {name_of(Start): Start}), (slave, slave, slave)
