@@ -66,3 +66,26 @@ def test_descriptors_for_a_peer_that_is_gone_are_closed(pair: tuple[Connection, 
     assert os.read(reading, 1) == b""
     os.close(reading)
     assert connection.receive() is None
+
+
+def test_the_messages_of_a_batch_arrive_together_and_in_order(
+    pair: tuple[Connection, socket.socket],
+) -> None:
+    connection, theirs = pair
+    theirs.setblocking(False)
+    reading, writing = os.pipe()
+    with connection.batch():
+        connection.send(Grown("t", 1))
+        connection.send(Grown("t", 2))
+        with pytest.raises(BlockingIOError):
+            theirs.recv(65536)
+        connection.send(Started(1, 2, 1), (reading,))
+        connection.send(Grown("t", 3))
+    connection.send(Grown("t", 4))
+    data, descriptors, _, _ = socket.recv_fds(theirs, 65536, 1)
+    while data.count(b"\n") < 5:
+        data += theirs.recv(65536)
+    messages = [from_keeper(line) for line in data.splitlines()]
+    assert messages == [Grown("t", 1), Grown("t", 2), Started(1, 2, 1), Grown("t", 3), Grown("t", 4)]
+    for fd in (writing, *descriptors):
+        os.close(fd)

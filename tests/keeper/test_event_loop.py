@@ -61,7 +61,7 @@ def test_a_descriptor_is_waited_for_alone_until_another_is_ready(pipe: tuple[int
     loop, called = Loop(), list[str]()
     other, other_writing = os.pipe()
 
-    def read_alone(_: int) -> None:
+    def read_alone(_events: int) -> None:
         for _ in loop.wait_alone(pipe[0], time.monotonic() + 60):
             called.append("alone")
             os.write(other_writing, b"x")

@@ -18,6 +18,8 @@ from handrail.framing import LineBuffer
 from handrail.keeper.message_framing import FRAME_MAX, encode
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from handrail.keeper.protocol import Attached, Overheard, Resized
 
 
@@ -35,6 +37,7 @@ class Connection:
         self._lines = LineBuffer(FRAME_MAX)
         self._out: deque[tuple[memoryview, tuple[int, ...]]] = deque()
         self._unsent = 0
+        self._batch: bytearray | None = None
 
     @property
     def wants_to_send(self) -> bool:
@@ -56,8 +59,30 @@ class Connection:
 
     def send(self, message: object, descriptors: tuple[int, ...] = ()) -> None:
         """Queue a message. Takes ownership of the descriptors and closes them."""
-        line = memoryview(encode(message))
-        self._out.append((line, descriptors))
+        line = encode(message)
+        if self._batch is not None and not descriptors:
+            self._batch += line
+        else:
+            self._send_batch()
+            self._queue(line, descriptors)
+
+    @contextlib.contextmanager
+    def batch(self) -> Generator[None]:
+        """Send the messages of this block together, so that they wake the peer once."""
+        self._batch = bytearray()
+        try:
+            yield
+        finally:
+            self._send_batch()
+            self._batch = None
+
+    def _send_batch(self) -> None:
+        if self._batch:
+            line, self._batch = bytes(self._batch), bytearray()
+            self._queue(line, ())
+
+    def _queue(self, line: bytes, descriptors: tuple[int, ...]) -> None:
+        self._out.append((memoryview(line), descriptors))
         self._unsent += len(line)
         self.flush()
 
@@ -130,6 +155,10 @@ class DaemonChannel:
             close_descriptors(descriptors)
         else:
             self.daemon.send(message, descriptors)
+
+    def batch(self) -> contextlib.AbstractContextManager[None]:
+        """Send the messages of a block together."""
+        return contextlib.nullcontext() if self.daemon is None else self.daemon.batch()
 
     def send_latest(self, notice: Attached | Resized) -> None:
         """Queue a notice, replacing a queued one of the same kind and terminal: a slow daemon gets the latest only."""

@@ -67,10 +67,11 @@ class PtyMaster:
 
     def _fill(self, filled: int, budget: int) -> tuple[int, bool]:
         """Read into the buffer behind `filled` bytes; return the bytes in it, and False once the PTY has hung up."""
+        readv, fd, buffer = os.readv, self.fd, _BUFFER
         try:
             # Each read returns a page at most: collect many reads for one write.
             while filled < budget:
-                count = os.readv(self.fd, [_BUFFER[filled:]])
+                count = readv(fd, [buffer[filled:]])
                 if count == 0:
                     return filled, False
                 filled += count

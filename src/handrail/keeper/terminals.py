@@ -200,8 +200,9 @@ class Terminal:
             return
         except OSError:
             data = b""
-        for line in self._lines.feed(data):
-            self._on_warden(from_warden(line))
+        with self._channel.batch():
+            for line in self._lines.feed(data):
+                self._on_warden(from_warden(line))
         if not data:
             self._loop.watch(self._link.fileno(), 0, self._on_link)
             self._link.close()
