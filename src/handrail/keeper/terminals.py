@@ -16,7 +16,6 @@ from handrail.framing import LineBuffer
 from handrail.keeper.attach import Windows
 from handrail.keeper.connection import GrowthThrottle, close_descriptors
 from handrail.keeper.event_loop import READ, WRITE
-from handrail.keeper.launch import Launcher
 from handrail.keeper.message_framing import FRAME_MAX, encode
 from handrail.keeper.process_tree import look
 from handrail.keeper.protocol import (
@@ -36,7 +35,7 @@ from handrail.keeper.protocol import (
     Swept,
     Unrecorded,
 )
-from handrail.keeper.pty import GATHER
+from handrail.keeper.pty import GATHER, Launcher
 from handrail.keeper.spool import Spool
 from handrail.keeper.stop_tree import Orphans
 from handrail.keeper.warden import (
@@ -54,8 +53,7 @@ from handrail.keeper.warden import (
 if TYPE_CHECKING:
     from handrail.keeper.connection import Connection, DaemonChannel
     from handrail.keeper.event_loop import Loop
-    from handrail.keeper.launch import Launch
-    from handrail.keeper.pty import PtyMaster
+    from handrail.keeper.pty import Launch, PtyMaster
 
 
 PATIENCE = 5.0

@@ -10,8 +10,8 @@ from tests.support.keeper_terminals import BOUND, KeeperTerminals, all_output, r
 from tests.support.processes import is_alive, parent_of
 
 from handrail.keeper import lineage, process_tree
-from handrail.keeper.launch import ORDER_MAX
 from handrail.keeper.protocol import Exit
+from handrail.keeper.pty import ORDER_MAX
 
 
 async def find_spare(scene: KeeperTerminals) -> int:
