@@ -34,6 +34,6 @@ def _time_children() -> float:
 
 MEASUREMENTS = (
     Measurement(
-        (Line("execute_command `true` p50", "ms", Target("at most", 12.0)),), with_daemon(measure_command)
+        (Line("execute_command `true` p50", "ms", Target("at most", 6.0)),), with_daemon(measure_command)
     ),
 )
