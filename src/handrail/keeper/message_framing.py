@@ -78,13 +78,18 @@ def _unpack(declared: Any, value: Any) -> Any:
         case (origin, list()) if origin is tuple:
             unpacked = tuple(_unpack(typing.get_args(declared)[0], item) for item in cast("list[Any]", value))
         case (origin, dict()) if origin is dict:
-            items = cast("dict[str, Any]", value).items()
-            unpacked = {name: _unpack(typing.get_args(declared)[1], item) for name, item in items}
+            unpacked = _unpack_dict(typing.get_args(declared)[1], cast("dict[str, Any]", value))
         case (None, dict()) if dataclasses.is_dataclass(declared):
             unpacked = _unpack_dataclass(cast("type", declared), cast("dict[str, Any]", value))
         case _:
             unpacked = _unpack_plain(declared, value)
     return unpacked
+
+
+def _unpack_dict(declared: Any, values: dict[str, Any]) -> dict[str, Any]:
+    if declared is str and {*map(type, values.values())} <= {str}:  # an environment: many values, one type
+        return values
+    return {name: _unpack(declared, item) for name, item in values.items()}
 
 
 def _unpack_plain(declared: Any, value: Any) -> Any:

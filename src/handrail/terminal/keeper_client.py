@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -127,6 +128,8 @@ class Keeper:
         self._descriptors: deque[int] = deque()
         self._outbox = bytearray()
         self._has_output = anyio.Event()
+        self._socket: socket.socket | None = None
+        """The connection while its writer is idle: a request is sent without waking the writer."""
         self._connected = False
         self._final = False
         self._replaced = False
@@ -180,7 +183,14 @@ class Keeper:
         """Send a request without waiting for its reply. Dropped while disconnected."""
         if self._connected:
             self._outbox += encode(request)
-            self._has_output.set()
+            self._send_now()
+            if self._outbox:
+                self._has_output.set()
+
+    def _send_now(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):  # it is full, or closed, which `_read` handles
+                del self._outbox[: self._socket.send(self._outbox)]
 
     async def recall(self, key: str) -> bytes | None:
         return (await self.request(Recall(self.number(), key), Recalled)).value
@@ -303,17 +313,26 @@ class Keeper:
     async def _write(self, stream: UNIXSocketStream) -> None:
         try:
             while True:
+                self._socket = None if self._outbox else stream.extra(SocketAttribute.raw_socket)
                 await self._has_output.wait()
-                self._has_output = anyio.Event()
+                self._socket, self._has_output = None, anyio.Event()
                 data, self._outbox = bytes(self._outbox), bytearray()
                 await stream.send(data)
         except (anyio.BrokenResourceError, OSError):
             pass  # `_read` handles the closed connection
+        finally:
+            self._socket = None
 
     async def _receive(self, stream: UNIXSocketStream) -> None:
-        # A separate wait: on asyncio, `receive_fds` fails if it is cancelled while data arrives.
-        await anyio.wait_readable(stream.extra(SocketAttribute.raw_socket))
-        data, descriptors = await stream.receive_fds(65536, 16)
+        # Not `receive_fds`: on asyncio it fails if it is cancelled while data arrives, and waits for a turn of the loop.
+        raw = stream.extra(SocketAttribute.raw_socket)
+        await anyio.wait_readable(raw)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(raw, 65536, 16)
+        except BlockingIOError:
+            return
+        if not data:
+            raise anyio.EndOfStream
         self._descriptors += descriptors
         for line in self._lines.feed(data):
             self._handle(from_keeper(line))
