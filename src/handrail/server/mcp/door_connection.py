@@ -56,7 +56,7 @@ _PARSE_ERROR = (
 _TOO_LONG_ERROR = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This message is longer than 32 MiB."}}\n'
 )
-_WRONG_ERA = "this connection serves the handshake protocol era; requests carrying the 2026-07-28 envelope are not accepted on it"
+_WRONG_ERA = "This connection began with the handshake of MCP 2025, so it takes no request of MCP 2026-07-28. Connect again for that."
 _ID_IN_USE_ERROR = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A request with this id is not answered yet."}}\n'
 
 
