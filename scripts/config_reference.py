@@ -127,6 +127,21 @@ keep_bytes = 1_073_741_824
 """,
     ),
     Chapter(
+        "`[journal]`",
+        config.JournalSection,
+        """\
+The record of all calls. By default it is kept for ever: it is your evidence of what agents did, and a call takes about
+10 kB. With `keep_days`, a background task removes older events once a day, with the calls, approvals and terminals that
+they are about. It keeps what is still in use: rules, trusted folders, credentials, open calls, terminals with output, and
+everything in a thread until you delete the thread. Removed calls can no longer be shown, searched or undone. See
+[safety.md](safety.md#compaction) for what is verified.
+""",
+        """\
+[journal]
+keep_days = 90
+""",
+    ),
+    Chapter(
         "`[notify]`",
         config.NotifySection,
         """\

@@ -64,6 +64,11 @@ class UndoSection(Section):
     """Bytes of previous file content kept in total. The oldest is dropped first."""
 
 
+class JournalSection(Section):
+    keep_days: Annotated[float, Field(ge=0, le=36_500)] = 0.0
+    """Days for which ended calls and their events are kept. Threads that exist keep theirs. 0: for ever."""
+
+
 class NotifySection(Section):
     desktop: bool = True
     """Show a desktop notification when a call needs approval and no page is open."""
@@ -216,6 +221,7 @@ class Config(Section):
     command: CommandSection = CommandSection()
     approvals: ApprovalsSection = ApprovalsSection()
     undo: UndoSection = UndoSection()
+    journal: JournalSection = JournalSection()
     notify: NotifySection = NotifySection()
     agent: OwnAgentSection = OwnAgentSection()
     agents: Annotated[tuple[AgentSection, ...], Field(max_length=100)] = ()

@@ -563,6 +563,7 @@ class Entry(TypedDict):
         | SignInRevoked
         | CredentialIssued
         | CredentialRevoked
+        | JournalCompacted
     )
     seq: int
 
@@ -647,6 +648,13 @@ class FoundView(TypedDict):
     more: bool
 
 
+class Gap(TypedDict):
+    chain: str
+    events: int
+    first: int
+    last: int
+
+
 class Growth(TypedDict):
     at: int
     data: dict[str, JsonValue] | None
@@ -695,6 +703,13 @@ class InputPreview(TypedDict):
     owner: str
     terminal: str
     text: str
+
+
+class JournalCompacted(TypedDict):
+    before: int
+    events: int
+    gaps: list[Gap]
+    kind: Literal["JournalCompacted"]
 
 
 JsonValue: TypeAlias = "Any"

@@ -59,6 +59,7 @@ from handrail.server.mcp.mcp_endpoints import McpEndpoints
 from handrail.store.blobs import BlobRetention, Blobs
 from handrail.store.events import DaemonStarted, DaemonStopped, PolicyAccepted
 from handrail.store.journal import Journal, open_journal
+from handrail.store.journal_retention import JournalRetention
 from handrail.store.records import Records, open_records
 from handrail.store.rule_replay import replay_rules
 from handrail.store.search_index import SearchIndex, open_index
@@ -338,6 +339,14 @@ class Daemon:
             foundation.terminal_events.forgotten,
         )
         blobs = BlobRetention(self._blobs, undo.keep_days, undo.keep_bytes)
+        memory, policy = foundation.policy_memory, foundation.policy
+        journal = JournalRetention(
+            foundation.journal,
+            self._places.database,
+            self._config.journal.keep_days,
+            partial(memory.prepare_compaction, policy),
+            memory.announce_compaction,
+        )
         input_detector = InputDetector(foundation.terminals, self._marked)
         foundation.terminals.orphaned = self._survivors.look_for
         for work in (
@@ -345,14 +354,15 @@ class Daemon:
             input_detector.run,
             retention.run,
             blobs.run,
+            journal.run,
             foundation.index.run,
             self._survivors.run,
         ):
             group.start_soon(work)
-        group.start_soon(foundation.policy_memory.run, foundation.policy)
-        if self._config.notify.desktop or foundation.policy.holds_config:
+        group.start_soon(memory.run, policy)
+        if self._config.notify.desktop or policy.holds_config:
             notifier = Notifier(gate, self._presence.count, os.environ)
-            group.start_soon(notifier.run, foundation.policy.changes)
+            group.start_soon(notifier.run, policy.changes)
 
     async def _accept_connections(
         self,

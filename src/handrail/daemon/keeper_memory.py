@@ -20,7 +20,7 @@ from handrail.paths import Places
 from handrail.server.access import Access, Client
 from handrail.store.anchor import check_anchor
 from handrail.store.hash_chain import Link
-from handrail.store.integrity import has_event
+from handrail.store.integrity import check_compactions, has_event
 from handrail.store.journal import Journal
 from handrail.store.records import Records
 from handrail.store.rule_replay import RuleReplay
@@ -30,6 +30,7 @@ from handrail.terminal.person_check import DoorLaunchers, explain_no_person, run
 log = logging.getLogger(__name__)
 
 POLICY, HEAD, SIGN_INS, LAUNCHERS = "policy", "journal-head", "sign-ins", "launchers"
+COMPACTION = "journal-compaction"
 """Keys in the keeper's memory."""
 SEALED_INSIDE = (
     "This daemon was started from inside something Handrail had started, or from a shell that carries its mark, so it takes "
@@ -61,6 +62,8 @@ class PolicyMemory:
         faults = (*replay.faults, *await to_thread.run_sync(check_anchor, self._places.database))
         if not is_inside and (head := _decode_head(await self._keeper.recall(HEAD))) is not None:
             faults += self._check_head(head)
+            announced = await self._keeper.recall(COMPACTION)
+            faults += await to_thread.run_sync(check_compactions, self._places.database, head, announced)
         return FoundPolicy(
             snapshot=PolicySnapshot(
                 rules={each.rule.id: each.rule for each in replay.rules if each.rule.scope != "session"},
@@ -96,13 +99,27 @@ class PolicyMemory:
                 await self._wait_for_news()
                 await anyio.sleep(HEAD_SECONDS)
 
-    async def store_head(self, policy: AcceptedPolicy) -> None:
-        """Store the head of the journal, unless no person has accepted how the journal changed."""
-        if policy.holds_journal:
-            return
+    async def store_head(self, policy: AcceptedPolicy) -> Link | None:
+        """Store the head of the journal and return it; None without a keeper, or if no person has accepted how the
+        journal changed."""
         link = self._journal.link
+        if policy.holds_journal or not await self._remember(HEAD, _encode_head(link)):
+            return None
+        return link
+
+    async def prepare_compaction(self, policy: AcceptedPolicy) -> Link | None:
+        """Store the head, before which events may be removed; None while no person has accepted the policy."""
+        return None if policy.changes else await self.store_head(policy)
+
+    async def announce_compaction(self, payload_hash: bytes) -> bool:
+        """Store the hash of the next JournalCompacted event; return whether the keeper has it."""
+        return await self._remember(COMPACTION, payload_hash)
+
+    async def _remember(self, key: str, value: bytes) -> bool:
         with suppress(KeeperError), anyio.move_on_after(KEEP_SECONDS):
-            await self._keeper.request(Remember(self._keeper.number(), HEAD, _encode_head(link)), Done)
+            await self._keeper.request(Remember(self._keeper.number(), key, value), Done)
+            return True
+        return False
 
     async def _store(self, policy: AcceptedPolicy) -> None:
         self._lost = anyio.Event()

@@ -4,7 +4,16 @@ Pure; each noun's statements are in its own module. Every statement is total, so
 shares with others: the first event about an id wins, and an event about an unknown id changes nothing.
 """
 
-from handrail.store import approvals, calls, credentials, file_changes, operations, rules, terminals
+from handrail.store import (
+    approvals,
+    calls,
+    compaction,
+    credentials,
+    file_changes,
+    operations,
+    rules,
+    terminals,
+)
 from handrail.store.approvals import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.calls import (
     CallClientGone,
@@ -14,6 +23,7 @@ from handrail.store.calls import (
     CallStarted,
     CallStopped,
 )
+from handrail.store.compaction import JournalCompacted
 from handrail.store.credentials import CredentialIssued, CredentialRevoked
 from handrail.store.database import Statement
 from handrail.store.events import Event
@@ -43,7 +53,7 @@ from handrail.store.threads.thread_records import (
 )
 
 
-def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, PLR0911 - a line for each noun
+def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, PLR0911, PLR0912 - a line for each noun
     match event:
         case (
             CallOpened() | CallStarted() | CallHandedBack() | CallClientGone() | CallSettled() | CallStopped()
@@ -69,5 +79,7 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, 
             return operations.activity_statements(seq, at, event)
         case CredentialIssued() | CredentialRevoked():
             return [credentials.statement(at, event)]
+        case JournalCompacted():
+            return compaction.statements(seq, event)
         case _:
             return []

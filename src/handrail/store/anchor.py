@@ -20,14 +20,20 @@ LARGEST = 1 << 20
 def check_anchor(database: Path, folder: Path = ANCHORS, owner: int = 0) -> list[str]:
     """Compare the journal with the heads kept for this user; each difference is a sentence. Blocks."""
     path = folder / str(os.getuid())
-    if not _is_safe(path, owner) or not _is_safe(folder, owner) or not database.exists():
-        return []
-    links = [link for line in path.read_bytes()[-LARGEST:].splitlines() if (link := _parse(line))]
+    links = read_anchors(folder, owner) if database.exists() else []
     return [
         f"The journal had reached event {link.seq}, says {path}, which is gone or altered."
         for link in links
         if not has_event(database, link)
     ]
+
+
+def read_anchors(folder: Path = ANCHORS, owner: int = 0) -> list[Link]:
+    """The heads kept for this user. The events that they name are never removed. Blocks."""
+    path = folder / str(os.getuid())
+    if not _is_safe(path, owner) or not _is_safe(folder, owner):
+        return []
+    return [link for line in path.read_bytes()[-LARGEST:].splitlines() if (link := _parse(line))]
 
 
 def _is_safe(path: Path, owner: int) -> bool:

@@ -20,6 +20,7 @@ from handrail.store.calls import (
     CallStarted,
     CallStopped,
 )
+from handrail.store.compaction import JournalCompacted
 from handrail.store.credentials import CredentialIssued, CredentialRevoked, PersonSignedIn, SignInRevoked
 from handrail.store.file_changes import FilesRestored
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
@@ -116,7 +117,8 @@ Event = Annotated[
     | PersonSignedIn
     | SignInRevoked
     | CredentialIssued
-    | CredentialRevoked,
+    | CredentialRevoked
+    | JournalCompacted,
     Field(discriminator="kind"),
 ]
 
@@ -157,6 +159,7 @@ __all__ = [
     "FilesRestored",
     "FolderDistrusted",
     "FolderTrusted",
+    "JournalCompacted",
     "MessageEnded",
     "MessageOpened",
     "OperationEnded",

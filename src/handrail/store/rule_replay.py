@@ -5,13 +5,15 @@ payload hash and follow from the event before it. Whether the whole chain was re
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from handrail.store.compaction import Gap, read_gaps
 from handrail.store.database import Statement, lenient_text, migrate, open_reader, shipped
 from handrail.store.events import decode
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
@@ -50,7 +52,8 @@ def replay_rules(path: Path) -> RuleReplay:
     """
     with closing(open_reader(path)) as connection, closing(_new_tables()) as replayed:
         connection.text_factory = lenient_text
-        faults = [fault for row in connection.execute(RULE_EVENTS) if (fault := _replay(replayed, row))]
+        gaps = read_gaps(connection)
+        faults = [fault for row in connection.execute(RULE_EVENTS) if (fault := _replay(replayed, row, gaps))]
         tables = [(name, _cells(replayed, name), _cells(connection, name)) for name in _NOUNS]
         differences = [each for table in tables for each in _compare(*table)]
         return RuleReplay(
@@ -63,7 +66,8 @@ def replay_rules(path: Path) -> RuleReplay:
 
 RULE_EVENTS = """
 SELECT *, (SELECT before.chain FROM events AS before WHERE before.seq < events.seq
-           ORDER BY before.seq DESC LIMIT 1) AS "before"
+           ORDER BY before.seq DESC LIMIT 1) AS before_chain,
+          (SELECT max(before.seq) FROM events AS before WHERE before.seq < events.seq) AS before_seq
 FROM events WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted') ORDER BY seq"""
 _IN_FORCE = "SELECT * FROM rules WHERE removed_at IS NULL ORDER BY added_seq"
 _FOLDERS = "SELECT * FROM folders ORDER BY folder"
@@ -79,12 +83,12 @@ def _new_tables() -> sqlite3.Connection:
     return connection
 
 
-def _replay(tables: sqlite3.Connection, row: sqlite3.Row) -> str:
+def _replay(tables: sqlite3.Connection, row: sqlite3.Row, gaps: Sequence[Gap]) -> str:
     """Apply an event to the tables; returns a sentence if it cannot be used."""
     if row["payload"] is None or payload_hash(row["payload"]) != row["payload_hash"]:
         return f"Event {row['seq']} ({row['kind']}) was altered, so it is not used."
-    chain = chained(row["before"] or GENESIS, row["seq"], row["at"], row["kind"], row["payload_hash"])
-    if chain != row["chain"]:
+    before = _chain_before(row, gaps)
+    if chained(before, row["seq"], row["at"], row["kind"], row["payload_hash"]) != row["chain"]:
         return (
             f"Event {row['seq']} ({row['kind']}) does not follow from the one before it, so it is not used."
         )
@@ -95,6 +99,14 @@ def _replay(tables: sqlite3.Connection, row: sqlite3.Row) -> str:
     if isinstance(event, RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted):
         tables.execute(*statement(row["seq"], row["at"], event))
     return ""
+
+
+def _chain_before(row: sqlite3.Row, gaps: Sequence[Gap]) -> bytes:
+    """The hash of the event before this one, which may have been removed by a compaction."""
+    found = bisect_left(gaps, row["seq"], key=lambda gap: gap.last)
+    if found and gaps[found - 1].last > (row["before_seq"] or 0):
+        return bytes.fromhex(gaps[found - 1].chain)
+    return row["before_chain"] or GENESIS
 
 
 def _cells(connection: sqlite3.Connection, table: str) -> dict[str, Cells]:

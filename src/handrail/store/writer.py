@@ -25,6 +25,7 @@ from typing import Literal, Protocol
 
 from handrail.errors import Unwritable
 from handrail.store._projection import project
+from handrail.store.compaction import JournalCompacted
 from handrail.store.database import BUSY_SECONDS, Files, Statement
 from handrail.store.debounce import Debounce, soon_here
 from handrail.store.events import Event
@@ -127,7 +128,7 @@ class Writer:
     def _write(self, rows: list[Row | Change], sync: bool) -> None:
         try:
             self._set_sync(sync)
-            last, refused = self._commit(rows) if rows else self._sync_log()
+            last, refused = self._commit_any(rows) if rows else self._sync_log()
         except Exception as error:  # the thread must survive any failure of a batch
             self._era += 1
             self._fell(_reason(error))
@@ -135,8 +136,10 @@ class Writer:
             self._last = last
             if sync:  # a head that is ahead of the disk after a power loss would look like a cut journal
                 self._tell_head()
-            if any(isinstance(row, Row) and isinstance(row.event, ThreadDeleted) for row in rows):
+            if _has(ThreadDeleted, rows):
                 self._upkeep.deleted()
+            if _has(JournalCompacted, rows):
+                self._upkeep.compacted()
             self._upkeep.empty_log()
             self._landed(rows, refused, sync)
 
@@ -153,6 +156,16 @@ class Writer:
         finally:
             os.close(log_file)
         return self._last, frozenset()
+
+    def _commit_any(self, rows: list[Row | Change]) -> tuple[Link, frozenset[Change]]:
+        """Commit the rows. Not with a check of foreign keys if events are removed: it would scan the tables for each."""
+        if not _has(JournalCompacted, rows):
+            return self._commit(rows)
+        self._connection.execute("PRAGMA foreign_keys = OFF")
+        try:
+            return self._commit(rows)
+        finally:
+            self._connection.execute("PRAGMA foreign_keys = ON")
 
     def _commit(self, rows: list[Row | Change]) -> tuple[Link, frozenset[Change]]:
         link = self._last
@@ -209,6 +222,10 @@ class Writer:
 
 
 _INSERT = "INSERT INTO events (seq, at, kind, payload, payload_hash, chain) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def _has(kind: type[Event], rows: Iterable[Row | Change]) -> bool:
+    return any(isinstance(row, Row) and isinstance(row.event, kind) for row in rows)
 
 
 def _is_of_the_disk(error: Exception) -> bool:
@@ -362,6 +379,8 @@ QUIET_SECONDS = 10.0
 """How long the writer must be idle before VACUUM rewrites the file; longer for large files."""
 PAGES_AT_ONCE = 16_384
 """64 MiB: about a second of writing. The idle time grows by one step per so many pages."""
+FREE_PAGES, FREE_SHARE = 4096, 0.25
+"""Free pages (16 MiB) and their share of the file above which a compaction rewrites it."""
 READERS_MS = 100
 """How long a WAL truncation waits for readers; every pending commit waits with it."""
 
@@ -388,6 +407,16 @@ class Upkeep:
     def deleted(self) -> None:
         """Note that a committed batch deleted content."""
         self._due = self._empties = True
+
+    def compacted(self) -> None:
+        """Note that events were removed. The file is rewritten when much of it is free; less is used for new events."""
+        free, pages = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("freelist_count", "page_count")
+        )
+        if not self._due and free > FREE_PAGES and free > pages * FREE_SHARE:
+            self._connection.execute("UPDATE upkeep SET due = 1")
+            self._due = True
 
     def empty_log(self) -> None:
         """Truncate the WAL if due. If a reader (a backup) blocks it, the next commit tries again."""

@@ -1,4 +1,4 @@
--- handrail.db: user_version 6
+-- handrail.db: user_version 7
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -23,8 +23,16 @@ CREATE INDEX calls_by_tool ON calls (tool, opened_seq);
 
 CREATE INDEX calls_open ON calls (opened_seq) WHERE ending IS NULL;
 
+CREATE INDEX calls_unwinding ON calls (opened_seq) WHERE ending IS NOT NULL AND stopped_at IS NULL;
+
+CREATE INDEX compacted_by_record ON compacted (recorded_seq);
+
+CREATE INDEX events_of_compactions ON events (seq) WHERE kind = 'JournalCompacted';
+
 CREATE INDEX events_of_rules ON events (seq)
     WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted');
+
+CREATE INDEX events_of_starts ON events (seq) WHERE kind = 'DaemonStarted';
 
 CREATE INDEX file_changes_by_call ON file_changes (call, seq);
 
@@ -35,6 +43,8 @@ CREATE UNIQUE INDEX messages_in_order ON messages (thread, n);
 CREATE INDEX messages_open ON messages (thread) WHERE ended_at IS NULL OR queued;
 
 CREATE INDEX operations_by_thread ON operations (thread, opened_seq) WHERE thread IS NOT NULL;
+
+CREATE INDEX operations_in_order ON operations (opened_seq);
 
 CREATE INDEX operations_open ON operations (opened_seq) WHERE ended_at IS NULL;
 
@@ -109,6 +119,14 @@ CREATE TABLE calls (
     started_seq    INTEGER REFERENCES events (seq),
     settled_seq    INTEGER REFERENCES events (seq),
     stopped_seq    INTEGER REFERENCES events (seq)
+) STRICT;
+
+CREATE TABLE compacted (
+    first        INTEGER NOT NULL,
+    last         INTEGER PRIMARY KEY,
+    chain        TEXT    NOT NULL,
+    events       INTEGER NOT NULL,
+    recorded_seq INTEGER NOT NULL REFERENCES events (seq)
 ) STRICT;
 
 CREATE TABLE credentials (
