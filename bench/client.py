@@ -66,6 +66,26 @@ class Client:
         """Call a tool without waiting; `answer` returns the result."""
         return self._request("tools/call", {"name": tool, "arguments": arguments})
 
+    def call_pipelined(self, tool: str, arguments: Mapping[str, object], times: int, window: int) -> None:
+        """Call a tool so many times, with up to `window` calls open. Raises RuntimeError when a result is an error."""
+        for number in range(times + window):
+            if number < times:
+                self.begin(tool, arguments)
+            if number >= window:
+                self.receive()
+
+    def receive(self) -> dict[str, Any]:
+        """The next result, whichever request it answers. Raises RuntimeError when it is an error."""
+        while "id" not in (message := json.loads(self._line())) or "method" in message:
+            pass
+        if "error" in message or message["result"].get("isError"):
+            raise RuntimeError(f"The server answered with an error: {message}")
+        return message["result"]
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable with an answer."""
+        return self._stdout
+
     def ask(self, method: str, params: Mapping[str, object]) -> dict[str, Any]:
         return self.answer(self._request(method, params))
 

@@ -7,6 +7,7 @@ and imports nothing from Handrail, so that one client can measure two versions o
 import http.client
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -122,22 +123,37 @@ def with_daemon(measure: Callable[[Daemon], Generator[Figure]]) -> Callable[[], 
 @contextmanager
 def start_daemon(python: str = sys.executable) -> Generator[Daemon]:
     """Start a daemon of the Handrail that this interpreter has installed, and end it with all it started."""
+    with make_home() as home, run_daemon(home, python) as daemon:
+        yield daemon
+
+
+@contextmanager
+def make_home(data: Path | None = None) -> Generator[Path]:
+    """A home with its configuration, and with a copy of the files in `data`. Its workspace is beside it."""
     with tempfile.TemporaryDirectory(prefix="hb") as folder:
-        home, workspace = Path(folder) / "h", Path(folder) / "w"
+        home = Path(folder) / "h"
         home.mkdir()
-        workspace.mkdir()
+        (home.parent / "w").mkdir()
         (home / "config.toml").write_text(_CONFIG)
-        env = build_env(home)
-        with (
-            _launch(python, env, workspace, home / "bench.log") as process,
-            # Before any door starts: the daemon takes a process that has launched a door for an agent, not a person.
-            closing(_dial(home, process)) as connection,
-        ):
-            reply = _greet(connection)  # its bearer is valid as long as the connection is open
-            daemon = Daemon(python, home, workspace, env, reply["url"], reply["bearer"])
-            # In a folder that is not trusted, every effect asks.
-            daemon.post("/api/folders/trust", {"folder": str(workspace)})
-            yield daemon
+        for file in data.iterdir() if data else ():
+            shutil.copy(file, home)
+        yield home
+
+
+@contextmanager
+def run_daemon(home: Path, python: str = sys.executable) -> Generator[Daemon]:
+    """Start a daemon in this home; a home can have several, one after the other."""
+    workspace, env = home.parent / "w", build_env(home)
+    with (
+        _launch(python, env, workspace, home / "bench.log") as process,
+        # Before any door starts: the daemon takes a process that has launched a door for an agent, not a person.
+        closing(_dial(home, process)) as connection,
+    ):
+        reply = _greet(connection)  # its bearer is valid as long as the connection is open
+        daemon = Daemon(python, home, workspace, env, reply["url"], reply["bearer"])
+        # In a folder that is not trusted, every effect asks.
+        daemon.post("/api/folders/trust", {"folder": str(workspace)})
+        yield daemon
 
 
 def build_env(home: Path) -> dict[str, str]:

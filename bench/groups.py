@@ -19,6 +19,9 @@ GROUPS = (
     module_group("approvals", "The list of 1000 open approvals.", "bench.approvals"),
     module_group("page", "The web page in Chromium: streamed words, a long thread.", "bench.page"),
     module_group("messages", "Search over 100000 messages.", "bench.messages"),
+    module_group(
+        "growth", "A million events: start, lists, new calls. 10000 calls. 50 clients.", "bench.growth"
+    ),
     module_group("agent", "Our own agent: its start, its loop, its cancel.", "bench.agent"),
     module_group(
         "own-agent", "Our own agent: its first prompt, and its process when idle.", "bench.own_agent"

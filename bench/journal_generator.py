@@ -38,7 +38,7 @@ from handrail.store.events import (
 from handrail.store.journal import Journal, open_journal
 from handrail.store.records import open_records
 from handrail.store.search_index import texts_of
-from handrail.store.values import Caller, Claim, CommandPreview, Owner, Receipt, Result, Rule
+from handrail.store.values import Caller, Claim, CommandPreview, Json, Owner, Receipt, Result, Rule
 
 BATCH = 5000
 """Events in one transaction."""
@@ -185,7 +185,7 @@ def _generate_read(call: str, number: int, who: Caller) -> Iterator[Event]:
     yield _build_settled(call, number)
 
 
-def _build_opened(call: str, tool: str, title: str, given: dict[str, object], who: Caller) -> CallOpened:
+def _build_opened(call: str, tool: str, title: str, given: Json, who: Caller) -> CallOpened:
     return CallOpened(call=call, tool=tool, title=title, input=given, caller=who)
 
 

@@ -64,6 +64,21 @@ db.execute("UPDATE events SET payload = replace(payload, 'innocent', 'harmless')
 db.execute("UPDATE rules SET rule = replace(rule, 'innocent', 'harmless')")
 """
 
+FORGE_COMPACTION = """
+from handrail.store.compaction import Gap, JournalCompacted, statements
+from handrail.store.events import encode
+first, gone = db.execute("SELECT seq, chain FROM events ORDER BY seq LIMIT 1").fetchone()
+last, before = db.execute("SELECT seq, chain FROM events ORDER BY seq DESC LIMIT 1").fetchone()
+gap = Gap(first=first, last=first, chain=gone.hex(), events=1)
+event, payload = encode(JournalCompacted(before=2**52, events=1, gaps=(gap,)))
+hashed = payload_hash(payload)
+chain = chained(before, last + 1, 1, event.kind, hashed)
+db.execute("INSERT INTO events VALUES (?, 1, ?, ?, ?, ?)", (last + 1, event.kind, payload, hashed, chain))
+for statement in statements(last + 1, event):
+    db.execute(*statement)
+HeadFile(home / "handrail.head").write(Link(last + 1, chain))
+"""
+
 
 class Ground:
     """An account in which a person has one rule and trusts the workspace, and an agent that asks to touch a file."""
@@ -286,6 +301,15 @@ def test_a_recomputed_chain_is_reported_by_doctor_and_held_back_after_a_restart(
     ground.start_by_keeper()
     assert any("is gone or altered" in change for change in ground.changes())
     assert "✗ bad" in ground.account.handrail("doctor").stdout
+
+
+def test_a_compaction_that_the_daemon_did_not_do_is_reported_after_a_restart(ground: Ground) -> None:
+    until(lambda: ground.policy()["head_seq"], "the daemon has a head")
+    ground.kill_daemon()
+    ground.tamper(FORGE_COMPACTION)
+    ground.start_by_keeper()
+    assert any("the daemon did not do that" in change for change in ground.changes())
+    assert not ground.runs_unasked()
 
 
 def test_a_rule_and_trust_that_cannot_be_recorded_are_refused_and_not_in_force(ground: Ground) -> None:

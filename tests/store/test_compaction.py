@@ -1,11 +1,13 @@
 """What a compaction removes, what it keeps, and that the chain is verified across it."""
 
+import random
 import sqlite3
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.support.sample_events import (
     JournalFiles,
@@ -16,6 +18,7 @@ from tests.support.sample_events import (
     call_started,
     caller,
     daemon_stopped,
+    endless_writer,
 )
 
 from handrail.store import compaction
@@ -46,8 +49,10 @@ from handrail.store.journal import Journal, open_journal
 from handrail.store.journal_retention import JournalRetention
 from handrail.store.records import open_records
 from handrail.store.rule_replay import replay_rules
+from handrail.store.search_index import open_index
 from handrail.store.values import FileChange, Receipt, Rule
 
+KILLS = 8
 NOW = 1e-12
 """A number of days that makes every event old."""
 
@@ -251,8 +256,11 @@ async def test_an_event_that_an_administrator_knows_stays(kept: JournalFiles, tm
 
 
 async def compact_with_anchor(journal: Journal, kept: JournalFiles, anchors: Path, link: Link) -> int:
+    def read_anchors(_folder: Path) -> list[Link]:
+        return [link]
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("handrail.store.journal_retention.read_anchors", lambda _folder: [link])
+        patch.setattr("handrail.store.journal_retention.read_anchors", read_anchors)
         return await compact(journal, kept, anchors=anchors)
 
 
@@ -321,3 +329,51 @@ async def test_the_keeper_knows_head_and_compaction_beforehand(kept: JournalFile
         assert has_event(kept.path, keeper.head)
         with closing(open_reader(kept.path)) as connection:
             assert find_unannounced(connection, keeper.head.seq, keeper.announced) == []
+
+
+@pytest.mark.timeout(120)
+def test_a_compaction_survives_kills_at_any_point(kept: JournalFiles) -> None:
+    chance = random.Random(7)
+    for _ in range(KILLS):
+        head, announced = memory_until_killed(kept, chance.randint(20, 120))
+        verdict = verify(kept.path, kept.head)
+        assert verdict.ok, str(verdict)
+        assert has_event(kept.path, head)
+        assert check_compactions(kept.path, head, announced) == ()
+        assert dangling(kept) == []
+    assert verify(kept.path, kept.head).compacted > 0
+
+
+def memory_until_killed(kept: JournalFiles, lines: int) -> tuple[Link, bytes | None]:
+    """Let a process compact, and kill it after so many lines; return the head and the hash that it printed last."""
+    child = endless_writer("compaction", kept)
+    assert child.stdout is not None
+    with child.stdout as output:
+        printed = [output.readline() for _ in range(lines)]
+        child.kill()
+        printed += output.read().splitlines(keepends=True)
+    child.wait(timeout=10)
+    words = [line.decode().split() for line in printed if line.endswith(b"\n")]
+    heads = [Link(int(line[1]), bytes.fromhex(line[2])) for line in words if line[0] == "head"]
+    announced = [bytes.fromhex(line[1]) for line in words if line[0] == "announced"]
+    return heads[-1], announced[-1] if announced else None
+
+
+async def test_the_search_forgets_compacted_calls(kept: JournalFiles, tmp_path: Path) -> None:
+    async with (
+        journal_with(kept, *call("unforgettable")) as journal,
+        open_records(kept.path) as records,
+        open_index(tmp_path / "words.db", journal, records) as index,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(index.run)
+        with anyio.fail_after(10):
+            await index.wait_indexed(journal.durable)
+            assert len((await index.search("unforgettable")).hits) == 1
+            await compact(journal, kept)
+            await index.wait_indexed(journal.durable)
+            await journal.committed(journal.append(daemon_stopped()))
+            await index.wait_indexed(journal.durable)
+        group.cancel_scope.cancel()
+    with closing(sqlite3.connect(tmp_path / "words.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM texts").fetchone()[0] == 0

@@ -2,7 +2,8 @@
 
 `python endless_writer.py calls DATABASE HEAD` appends calls, several at a time. It prints the two numbers and the id of
 each call after its commit. `python endless_writer.py text DATABASE HEAD` lets a message of a thread grow. It prints the
-thread, the word and its time for each word.
+thread, the word and its time for each word. `python endless_writer.py compaction DATABASE HEAD` appends calls and compacts
+them. It prints the journal's head and the hash of each compaction, as the keeper would remember them.
 """
 
 import os
@@ -11,10 +12,14 @@ import time
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 
+from handrail.store import compaction, journal_retention
 from handrail.store.actor import actor_from_text
 from handrail.store.events import CallOpened, CallSettled
+from handrail.store.hash_chain import Link
 from handrail.store.journal import Journal, open_journal
+from handrail.store.journal_retention import JournalRetention
 from handrail.store.records import open_records
 from handrail.store.threads.threads import Threads
 from handrail.store.values import Caller, Receipt
@@ -66,5 +71,26 @@ async def grow_text(path: Path, head: Path) -> None:
             await anyio.sleep(1 / WORDS_A_SECOND)
 
 
+async def compact_calls(path: Path, head: Path) -> None:
+    compaction.BATCH, journal_retention.PAUSE, journal_retention.CHUNK_PAUSE = 8, 0, 0
+    async with open_journal(path, head) as journal, anyio.create_task_group() as group:
+
+        async def store_head() -> Link:
+            link = journal.link
+            os.write(1, f"head {link.seq} {link.chain.hex()}\n".encode())
+            return link
+
+        async def announce(payload_hash: bytes) -> bool:
+            os.write(1, f"announced {payload_hash.hex()}\n".encode())
+            return True
+
+        group.start_soon(_append_series, journal, "a")
+        retention = JournalRetention(journal, path, 1e-12, store_head, announce)
+        while True:
+            await retention.compact()
+            await anyio.lowlevel.checkpoint()
+
+
 if __name__ == "__main__":
-    anyio.run({"calls": append_calls, "text": grow_text}[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3]))
+    modes = {"calls": append_calls, "text": grow_text, "compaction": compact_calls}
+    anyio.run(modes[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3]))

@@ -101,7 +101,9 @@ async def records_after(kept: JournalFiles, *events: Event) -> AsyncGenerator[Re
             yield records
 
 
-def endless_writer(writes: Literal["calls", "text"], kept: JournalFiles) -> subprocess.Popen[bytes]:
+def endless_writer(
+    writes: Literal["calls", "text", "compaction"], kept: JournalFiles
+) -> subprocess.Popen[bytes]:
     """Start endless_writer.py on these files."""
     program = Path(__file__).with_name("endless_writer.py")
     return subprocess.Popen(

@@ -123,6 +123,17 @@ class SearchFile:
             self._writer.execute("VACUUM")
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    def calls_before(self, at: int, after: int, limit: int = 1000) -> list[tuple[int, str]]:
+        """The ids and calls of the texts of calls before this time, in the order of ids, after the id `after`."""
+        with self._one:
+            return self._writer.execute(_OLD_CALLS, (after, at, limit)).fetchall()
+
+    def remove(self, ids: Iterable[int]) -> None:
+        """Remove the texts with these ids."""
+        with self._writing():
+            for text in ids:
+                self._remove("id = ?", text)
+
     def find(self, typed: str, workspace: str | None, limit: int) -> list[Place]:
         """Return matching titles, then texts with the exact phrase, then texts with all words; each newest first."""
         words = words_of(typed)
@@ -166,9 +177,9 @@ class SearchFile:
         added = self._writer.execute(_ADD_TEXT, (*named, *values)).lastrowid
         self._writer.execute(_ADD_WORDS, (added, *values))
 
-    def _remove(self, where: str, thread: str | None) -> None:
-        self._writer.execute(f"{_REMOVE_WORDS} WHERE {where}", (thread,))
-        self._writer.execute(f"DELETE FROM texts WHERE {where}", (thread,))
+    def _remove(self, where: str, value: str | int | None) -> None:
+        self._writer.execute(f"{_REMOVE_WORDS} WHERE {where}", (value,))
+        self._writer.execute(f"DELETE FROM texts WHERE {where}", (value,))
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -200,6 +211,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 _ADD_TEXT = """
 INSERT INTO texts (kind, thread, message, call, at, room, title, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+_OLD_CALLS = "SELECT id, call FROM texts WHERE id > ? AND call IS NOT NULL AND at < ? ORDER BY id LIMIT ?"
 _ADD_WORDS = "INSERT INTO words (rowid, room, title, text) VALUES (?, ?, ?, ?)"
 _REMOVE_WORDS = """
 INSERT INTO words (words, rowid, room, title, text) SELECT 'delete', id, room, title, text FROM texts"""

@@ -18,6 +18,7 @@ from pydantic import with_config
 
 from handrail.store._search_file import BEGIN, END, Place, SearchFile, Text, TextKind
 from handrail.store.calls import CallOpened, CallPlace, CallSettled
+from handrail.store.compaction import JournalCompacted
 from handrail.store.events import Entry
 from handrail.store.journal import Journal
 from handrail.store.records import Records
@@ -88,6 +89,8 @@ class SearchIndex:
         self._reading = anyio.CapacityLimiter(1)
         self._upto = 0
         self._again = AGAIN
+        self._compacted_before = 0
+        """The time before which calls were compacted, if their texts may still be in the index."""
         self._moved = anyio.Event()
 
     async def run(self) -> Never:
@@ -131,9 +134,27 @@ class SearchIndex:
         if deleted:
             await anyio.to_thread.run_sync(self._file.erase, deleted, abandon_on_cancel=True)
         await anyio.to_thread.run_sync(self._file.fill, texts, entries[-1].seq, abandon_on_cancel=True)
+        await self._forget_compacted(entries)
         self._reach(entries[-1].seq)
         self._again = AGAIN
         await anyio.sleep(APART)
+
+    async def _forget_compacted(self, entries: Sequence[Entry]) -> None:
+        """Remove the texts of compacted calls, once the last of a series of compactions was indexed."""
+        befores = [entry.event.before for entry in entries if isinstance(entry.event, JournalCompacted)]
+        if befores:
+            self._compacted_before = befores[-1]
+        elif self._compacted_before:
+            await self._remove_compacted(self._compacted_before)
+            self._compacted_before = 0
+
+    async def _remove_compacted(self, before: int) -> None:
+        last = 0
+        while rows := await anyio.to_thread.run_sync(self._file.calls_before, before, last):
+            known = await self._records.calls.titles({call for _, call in rows})
+            gone = [text for text, call in rows if call not in known]
+            await anyio.to_thread.run_sync(self._file.remove, gone, abandon_on_cancel=True)
+            last = rows[-1][0]
 
     def _reach(self, seq: int) -> None:
         self._upto = seq

@@ -1,0 +1,248 @@
+"""A large journal: start, lists and new calls beside an empty home; memory after many calls; many clients.
+
+The large journal has a million events of 100,000 calls (`journal_generator`). It is generated once and kept under `build/`.
+
+In the last measurement 50 clients call at the same time, 200 calls each. Ours go through 50 doors to one daemon, which
+journals each call. The peers are 50 bare SDK servers on stdio, one process for each client, as a client starts a server that
+it is configured with: they share nothing and wait for nobody. The start of the processes does not count.
+"""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import cycle
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.client import Client
+from bench.daemon import Daemon, make_home, run_daemon, with_daemon
+from bench.file_tools import TEXT, time_reads, write_fox
+from bench.line import Figure, Line, Measurement, Target
+from bench.samples import ROUNDS, alternate_medians, median, percentile, time_each, time_p50
+
+EVENTS, CALLS = 1_000_000, 100_000
+GENERATE_SECONDS = 3600.0
+READS = 60
+"""Requests for lists, over all filters."""
+NEW_CALLS = 200
+"""In one round."""
+FILTERS = (
+    "limit=50",
+    "limit=200",
+    "status=failed",
+    "status=running",
+    "tool=write_file",
+    "agent=zed",
+    "agent=zed&status=failed&tool=execute_command",
+    "status=cancelled&tool=read_file",
+    "q=module7",
+    "q=no+such+words",
+    "q=nowhere",
+    "before=500000",
+)
+"""As the page and the command line ask: by status, tool, agent and words, and page by page."""
+WARM_UP, MANY = 2000, 10_000
+WINDOW = 32
+"""Open calls of the client that makes many."""
+SETTLE_SECONDS = 5.0
+CLIENTS, CALLS_OF_CLIENT = 50, 200
+STRAGGLE_SECONDS = 300.0
+"""Bounds the wait for the next answer to any client."""
+_ROOT = Path(__file__).parents[1]
+_ECHO_SERVER = str(_ROOT / "bench" / "peers" / "echo_server.py")
+
+
+class Usage(NamedTuple):
+    """Of a process."""
+
+    rss: int
+    descriptors: int
+
+
+def measure_start() -> Generator[Figure]:
+    data = load_journal()
+    with make_home(data) as large, make_home() as empty:
+        for home in (large, empty):
+            _time_start(home)  # the first one migrates, and creates what is missing
+        ours, peer = alternate_medians(lambda: _time_start(large), lambda: _time_start(empty))
+    size = (data / "handrail.db").stat().st_size
+    index = (data / "words.db").stat().st_size
+    per_call = f"{size / CALLS / 1000:.1f} kB per call, {index / CALLS / 1000:.1f} kB more for the search"
+    yield Figure(ours, peer, note=f"{EVENTS // CALLS} events and {per_call}")
+
+
+def measure_lists() -> Generator[Figure]:
+    with make_home(load_journal()) as home, run_daemon(home) as daemon:
+        filters = cycle(FILTERS)
+        samples = time_each(lambda: daemon.get(f"/api/calls?{next(filters)}"), READS)
+    slowest = max(zip(samples, cycle(FILTERS), strict=False))
+    yield Figure(percentile(samples, 0.95) * 1000, note=f"slowest: {slowest[1]}, {slowest[0] * 1000:.0f} ms")
+
+
+def measure_new_calls() -> Generator[Figure]:
+    with ExitStack() as stack:
+        homes = [stack.enter_context(make_home(data)) for data in (load_journal(), None)]
+        daemons = [stack.enter_context(run_daemon(home)) for home in homes]
+        for daemon in daemons:
+            write_fox(daemon)
+        clients = [stack.enter_context(daemon.connect()) for daemon in daemons]
+        yield Figure(*alternate_medians(*(_timer(client, time_reads) for client in clients)))
+        yield Figure(*alternate_medians(*(_timer(client, _time_writes) for client in clients)))
+
+
+def measure_many_calls(daemon: Daemon) -> Generator[Figure]:
+    write_fox(daemon)
+    pid = daemon.get("/api/health")["daemon"]["pid"]
+    with daemon.connect() as client:
+        read_many(client, WARM_UP)
+        before = read_usage(pid)
+        read_many(client, MANY)
+        after = read_usage(pid)
+    yield Figure(after.rss / 1e6, before.rss / 1e6)
+    yield Figure(after.descriptors, before.descriptors)
+
+
+def measure_clients(daemon: Daemon) -> Generator[Figure]:
+    write_fox(daemon)
+    ours = daemon.door_argv, "read_file", {"path": "fox.txt"}
+    peer = [sys.executable, _ECHO_SERVER], "echo", {"text": TEXT}
+    sides: list[list[Crowd]] = [[], []]
+    with ExitStack() as stack:
+        crowds = [_start_crowd(stack, daemon, argv) for argv, _, _ in (ours, peer)]
+        for _ in range(ROUNDS):
+            for column, crowd, (_, tool, arguments) in zip(sides, crowds, (ours, peer), strict=True):
+                column.append(call_together(crowd, tool, arguments, CALLS_OF_CLIENT))
+    yield Figure(*(median([crowd.p99 for crowd in column]) for column in sides))
+    yield Figure(*(median([crowd.rate for crowd in column]) for column in sides))
+
+
+def load_journal() -> Path:
+    """The folder with the large journal; generated where it is missing."""
+    folder = _ROOT / "build" / f"growth-{EVENTS}-{CALLS}"
+    if not folder.exists():
+        unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
+        argv = [sys.executable, "-m", "bench.journal_generator", str(unfinished), str(EVENTS), str(CALLS)]
+        subprocess.run(argv, cwd=_ROOT, check=True, timeout=GENERATE_SECONDS, stdout=subprocess.DEVNULL)
+        unfinished.rename(folder)
+    return folder
+
+
+def read_many(client: Client, times: int) -> None:
+    client.call_pipelined("read_file", {"path": "fox.txt"}, times, WINDOW)
+
+
+def read_usage(pid: int) -> Usage:
+    time.sleep(SETTLE_SECONDS)
+    fields = Path(f"/proc/{pid}/statm").read_text().split()
+    descriptors = len([*Path(f"/proc/{pid}/fd").iterdir()])
+    return Usage(int(fields[1]) * os.sysconf("SC_PAGE_SIZE"), descriptors)
+
+
+def _time_start(home: Path) -> float:
+    """The milliseconds until the daemon has answered two requests of a person."""
+    began = time.perf_counter()
+    with run_daemon(home):
+        return (time.perf_counter() - began) * 1000
+
+
+def _timer(client: Client, time_calls: Callable[[Client, int], float]) -> Callable[[], float]:
+    return lambda: time_calls(client, NEW_CALLS)
+
+
+def _time_writes(client: Client, times: int) -> float:
+    """The p50 of write_file, in milliseconds."""
+    contents = (f"{number}\n{TEXT}" for number in range(times))
+    return (
+        time_p50(lambda: client.call("write_file", {"path": "new.txt", "content": next(contents)}), times)
+        * 1000
+    )
+
+
+class Crowd(NamedTuple):
+    """The result of many clients."""
+
+    p99: float
+    """In milliseconds."""
+    rate: float
+    """Calls per second."""
+
+
+def _start_crowd(stack: ExitStack, daemon: Daemon, argv: Sequence[str]) -> list[Client]:
+    clients = [stack.enter_context(Client(argv, daemon.env, daemon.workspace)) for _ in range(CLIENTS)]
+    for client in clients:
+        client.initialize()
+    return clients
+
+
+def call_together(clients: Sequence[Client], tool: str, arguments: Mapping[str, object], times: int) -> Crowd:
+    """Let every client make so many calls, each after its last answer."""
+    poll = select.poll()
+    by_descriptor = {client.fileno(): client for client in clients}
+    left = dict.fromkeys(by_descriptor, times)
+    sent: dict[int, float] = {}
+    samples: list[float] = []
+    began = time.perf_counter()
+    for descriptor, client in by_descriptor.items():
+        poll.register(descriptor, select.POLLIN)
+        sent[descriptor] = time.perf_counter()
+        client.begin(tool, arguments)
+    while sent:
+        for descriptor in _wait_readable(poll):
+            client = by_descriptor[descriptor]
+            client.receive()
+            samples.append(time.perf_counter() - sent.pop(descriptor))
+            left[descriptor] -= 1
+            if left[descriptor]:
+                sent[descriptor] = time.perf_counter()
+                client.begin(tool, arguments)
+    took = time.perf_counter() - began
+    return Crowd(percentile(samples, 0.99) * 1000, len(samples) / took)
+
+
+def _wait_readable(poll: select.poll) -> Iterator[int]:
+    ready = poll.poll(STRAGGLE_SECONDS * 1000)
+    if not ready:
+        raise TimeoutError("No client got an answer.")
+    for descriptor, _ in ready:
+        yield descriptor
+
+
+MEASUREMENTS = (
+    Measurement(
+        (Line(f"start with {EVENTS} events; empty", "ms", Target("at most", 1500)),),
+        measure_start,
+        GENERATE_SECONDS,
+    ),
+    Measurement(
+        (Line(f"lists and filters of {CALLS} calls, p95", "ms", Target("at most", 100)),), measure_lists
+    ),
+    Measurement(
+        (
+            Line(f"read_file after {CALLS} calls; empty", "ms", Target("times at most", 1.1)),
+            Line("… write_file", "ms", Target("times at most", 1.1)),
+        ),
+        measure_new_calls,
+    ),
+    Measurement(
+        (
+            Line(f"memory after {MANY} calls; before", "MB", Target("times at most", 1.05)),
+            Line("… descriptors", "", Target("times at most", 1.05)),
+        ),
+        with_daemon(measure_many_calls),
+    ),
+    Measurement(
+        (
+            Line(
+                f"{CLIENTS} clients with {CALLS_OF_CLIENT} calls each, p99",
+                "ms",
+                Target("times at most", 1.0),
+            ),
+            Line("… calls per second", "/s", Target("times at least", 1.0)),
+        ),
+        with_daemon(measure_clients),
+    ),
+)
