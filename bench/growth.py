@@ -22,14 +22,14 @@ from bench.client import Client
 from bench.daemon import Daemon, make_home, run_daemon, with_daemon
 from bench.file_tools import TEXT, time_reads, write_fox
 from bench.line import Figure, Line, Measurement, Target
-from bench.samples import ROUNDS, alternate_medians, median, percentile, time_each, time_p50
+from bench.samples import ROUNDS, alternate, alternate_medians, median, percentile, time_each, time_p50
 
 EVENTS, CALLS = 1_000_000, 100_000
 GENERATE_SECONDS = 3600.0
 READS = 60
 """Requests for lists, over all filters."""
-NEW_CALLS = 200
-"""In one round."""
+NEW_CALLS, NEW_ROUNDS = 50, 25
+"""Calls in one round, and rounds: short turns, so that both sides see the same machine."""
 FILTERS = (
     "limit=50",
     "limit=200",
@@ -90,8 +90,8 @@ def measure_new_calls() -> Generator[Figure]:
         for daemon in daemons:
             write_fox(daemon)
         clients = [stack.enter_context(daemon.connect()) for daemon in daemons]
-        yield Figure(*alternate_medians(*(_timer(client, time_reads) for client in clients)))
-        yield Figure(*alternate_medians(*(_timer(client, _time_writes) for client in clients)))
+        for time_calls in (time_reads, _time_writes):
+            yield _compare(*alternate(*(_timer(client, time_calls) for client in clients), rounds=NEW_ROUNDS))
 
 
 def measure_many_calls(daemon: Daemon) -> Generator[Figure]:
@@ -160,6 +160,12 @@ def _time_writes(client: Client, times: int) -> float:
         time_p50(lambda: client.call("write_file", {"path": "new.txt", "content": next(contents)}), times)
         * 1000
     )
+
+
+def _compare(ours: Sequence[float], peer: Sequence[float]) -> Figure:
+    """The medians, and the median ratio of neighbours."""
+    ratio = median([mine / other for mine, other in zip(ours, peer, strict=True)])
+    return Figure(median(ours), median(peer), ratio=ratio)
 
 
 class Crowd(NamedTuple):

@@ -45,6 +45,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "gate.rules.test_rules.test_an_allow_rule_that_cannot_be_recorded_is_never_in_force",
             "gate.rules.test_rules.test_trust_that_cannot_be_recorded_is_not_given",
             "safety.test_policy.test_a_rule_and_trust_that_cannot_be_recorded_are_refused_and_not_in_force",
+            "safety.test_policy.test_a_compaction_that_the_daemon_did_not_do_is_reported_after_a_restart",
             "safety.test_policy.test_a_row_in_the_tables_is_no_rule_and_is_reported",
             "safety.test_policy.test_a_forged_event_with_a_recomputed_chain_is_no_rule_until_a_person_accepts_it",
             "safety.test_policy.test_a_changed_config_is_not_taken_up_by_a_daemon_that_no_person_restarted",

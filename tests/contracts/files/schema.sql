@@ -9,6 +9,9 @@ CREATE INDEX approvals_in_order ON approvals (opened_seq);
 CREATE INDEX approvals_open ON approvals (call)
     WHERE answered_at IS NULL AND withdrawn_at IS NULL AND expired_at IS NULL;
 
+CREATE INDEX approvals_open_in_order ON approvals (opened_seq)
+    WHERE answered_at IS NULL AND withdrawn_at IS NULL AND expired_at IS NULL;
+
 CREATE INDEX calls_alike ON calls (tool, title, opened_seq) WHERE ending = 'done';
 
 CREATE INDEX calls_by_client ON calls (client, opened_seq);
@@ -40,7 +43,7 @@ CREATE INDEX file_changes_by_path ON file_changes (path, seq);
 
 CREATE UNIQUE INDEX messages_in_order ON messages (thread, n);
 
-CREATE INDEX messages_open ON messages (thread) WHERE ended_at IS NULL OR queued;
+CREATE INDEX messages_open ON messages (thread, n) WHERE ended_at IS NULL OR queued;
 
 CREATE INDEX operations_by_thread ON operations (thread, opened_seq) WHERE thread IS NOT NULL;
 
@@ -54,7 +57,7 @@ CREATE INDEX terminals_in_order ON terminals (opened_seq);
 
 CREATE INDEX terminals_running ON terminals (opened_seq) WHERE ended_at IS NULL;
 
-CREATE INDEX terminals_with_output ON terminals (ended_at) WHERE ended_at IS NOT NULL AND forgotten_at IS NULL;
+CREATE INDEX terminals_with_output ON terminals (id) WHERE ended_at IS NOT NULL AND forgotten_at IS NULL;
 
 CREATE INDEX threads_by_update ON threads (updated_at, opened_seq);
 
