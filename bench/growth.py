@@ -116,8 +116,9 @@ def measure_clients(daemon: Daemon) -> Generator[Figure]:
         for _ in range(ROUNDS):
             for column, crowd, (_, tool, arguments) in zip(sides, crowds, (ours, peer), strict=True):
                 column.append(call_together(crowd, tool, arguments, CALLS_OF_CLIENT))
-    yield Figure(*(median([crowd.p99 for crowd in column]) for column in sides))
-    yield Figure(*(median([crowd.rate for crowd in column]) for column in sides))
+    mine, others = sides
+    yield Figure(median([crowd.p99 for crowd in mine]), median([crowd.p99 for crowd in others]))
+    yield Figure(median([crowd.rate for crowd in mine]), median([crowd.rate for crowd in others]))
 
 
 def load_journal() -> Path:

@@ -65,7 +65,7 @@ db.execute("UPDATE rules SET rule = replace(rule, 'innocent', 'harmless')")
 """
 
 FORGE_COMPACTION = """
-from handrail.store.compaction import Gap, JournalCompacted, statements
+from handrail.store.journal_compaction import Gap, JournalCompacted, statements
 from handrail.store.events import encode
 first, gone = db.execute("SELECT seq, chain FROM events ORDER BY seq LIMIT 1").fetchone()
 last, before = db.execute("SELECT seq, chain FROM events ORDER BY seq DESC LIMIT 1").fetchone()

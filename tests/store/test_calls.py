@@ -154,3 +154,23 @@ async def test_the_time_a_person_took_is_not_counted(kept: JournalFiles) -> None
         connection.commit()
     async with open_records(kept.path) as records:
         assert await records.calls.typical_duration("write_file", "write a.txt") == TypicalDuration(7, 7, 3)
+
+
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [
+        ("A.TXT", {"c1"}),
+        ("write_file write a", {"c1"}),
+        ("b.txt claude-code", {"c2"}),
+        ("c", {"c1", "c2"}),
+        ("%", set[str]()),
+        ("a.txt b", set[str]()),
+        (" ", {"c1", "c2"}),
+    ],
+)
+async def test_words_are_found_in_a_column_and_across_columns(
+    kept: JournalFiles, q: str, found: set[str]
+) -> None:
+    events = (call_opened("c1"), call_opened("c2", title="write b.txt"))
+    async with records_after(kept, *events) as records:
+        assert {call.id for call in await records.calls.find(q=q)} == found

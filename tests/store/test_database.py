@@ -10,8 +10,10 @@ import pytest
 from tests.support.sample_events import JournalFiles, daemon_stopped
 
 from handrail.errors import LostJournal, NewerSchema, Unwritable
+from handrail.store.approvals import IS_OPEN
 from handrail.store.database import Migration, open_files, open_reader, open_writer, schema_of, shipped
 from handrail.store.events import ApprovalExpired
+from handrail.store.integrity import verify
 from handrail.store.journal import open_journal
 from handrail.store.records import open_records
 from handrail.store.terminals import TerminalRecord
@@ -122,6 +124,44 @@ def test_what_was_asked_before_there_were_rules_is_moved_up_and_still_open(
             assert await records.approvals.find(open_only=True) == []
 
     anyio.run(tell)
+
+
+@pytest.mark.parametrize(
+    ("sql", "index"),
+    [
+        ("SELECT max(seq) FROM events WHERE kind = 'DaemonStarted'", "events_of_starts"),
+        ("SELECT seq FROM events WHERE kind = 'JournalCompacted' AND seq > 5", "events_of_compactions"),
+        (
+            "SELECT * FROM calls WHERE ending IS NOT NULL AND stopped_at IS NULL ORDER BY opened_seq",
+            "calls_unwinding",
+        ),
+        ("SELECT * FROM calls WHERE ending IS NULL", "calls_open"),
+        (f"SELECT * FROM approvals WHERE {IS_OPEN} ORDER BY opened_seq", "approvals_open_in_order"),
+        ("SELECT * FROM operations WHERE opened_seq BETWEEN 1 AND 9", "operations_in_order"),
+        (
+            "SELECT * FROM terminals WHERE ended_at IS NOT NULL AND forgotten_at IS NULL AND id > '' ORDER BY id",
+            "terminals_with_output",
+        ),
+        (
+            "SELECT * FROM messages WHERE ended_at IS NULL OR queued ORDER BY thread DESC, n DESC",
+            "messages_open",
+        ),
+    ],
+)
+def test_a_start_scans_no_table_that_grows(kept: JournalFiles, sql: str, index: str) -> None:
+    with closing(open_writer(kept.path)) as connection:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+    assert any(f"INDEX {index}" in step for step in plan), plan
+
+
+async def test_a_journal_of_the_schema_before_compactions_is_moved_up(kept: JournalFiles) -> None:
+    open_writer(kept.path, shipped()[:6]).close()
+    assert verify(kept.path, None).ok
+    async with open_journal(kept.path, kept.head) as journal:
+        await journal.committed(journal.append(daemon_stopped()))
+    verdict = verify(kept.path, kept.head)
+    assert verdict.ok
+    assert (verdict.rows, verdict.compacted) == (1, 0)
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from handrail.store import compaction, journal_retention
+from handrail.store import journal_compaction, journal_retention
 from handrail.store.actor import actor_from_text
 from handrail.store.events import CallOpened, CallSettled
 from handrail.store.hash_chain import Link
@@ -72,7 +72,7 @@ async def grow_text(path: Path, head: Path) -> None:
 
 
 async def compact_calls(path: Path, head: Path) -> None:
-    compaction.BATCH, journal_retention.PAUSE, journal_retention.CHUNK_PAUSE = 8, 0, 0
+    journal_compaction.BATCH, journal_retention.PAUSE, journal_retention.CHUNK_PAUSE = 8, 0, 0
     async with open_journal(path, head) as journal, anyio.create_task_group() as group:
 
         async def store_head() -> Link:

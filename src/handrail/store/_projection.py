@@ -7,9 +7,9 @@ shares with others: the first event about an id wins, and an event about an unkn
 from handrail.store import (
     approvals,
     calls,
-    compaction,
     credentials,
     file_changes,
+    journal_compaction,
     operations,
     rules,
     terminals,
@@ -23,11 +23,11 @@ from handrail.store.calls import (
     CallStarted,
     CallStopped,
 )
-from handrail.store.compaction import JournalCompacted
 from handrail.store.credentials import CredentialIssued, CredentialRevoked
 from handrail.store.database import Statement
 from handrail.store.events import Event
 from handrail.store.file_changes import FilesRestored
+from handrail.store.journal_compaction import JournalCompacted
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
 from handrail.store.rules import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.terminals import (
@@ -80,6 +80,6 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, 
         case CredentialIssued() | CredentialRevoked():
             return [credentials.statement(at, event)]
         case JournalCompacted():
-            return compaction.statements(seq, event)
+            return journal_compaction.statements(seq, event)
         case _:
             return []

@@ -20,9 +20,9 @@ from handrail.store.calls import (
     CallStarted,
     CallStopped,
 )
-from handrail.store.compaction import JournalCompacted
 from handrail.store.credentials import CredentialIssued, CredentialRevoked, PersonSignedIn, SignInRevoked
 from handrail.store.file_changes import FilesRestored
+from handrail.store.journal_compaction import JournalCompacted
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
 from handrail.store.rules import FolderDistrusted, FolderTrusted, PolicyAccepted, RuleAdded, RuleRemoved
 from handrail.store.terminals import (

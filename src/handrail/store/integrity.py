@@ -14,7 +14,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from handrail.store.compaction import Gap, find_unannounced, read_gaps, recorded_gaps
 from handrail.store.database import has_link, lenient_text, newest, open_reader
 from handrail.store.hash_chain import (
     GENESIS,
@@ -26,6 +25,7 @@ from handrail.store.hash_chain import (
     payload_hash,
     read_head,
 )
+from handrail.store.journal_compaction import Gap, find_unannounced, read_gaps, recorded_gaps
 
 FAULTS_MAX = 100
 """Bounds the report on a file with a fault in every row."""

@@ -17,12 +17,12 @@ from anyio import to_thread
 
 from handrail.errors import Unwritable
 from handrail.store.anchor import ANCHORS, read_anchors
-from handrail.store.compaction import AlteredEvent, Gap, JournalCompacted, Limits, Plan, plan_batch
 from handrail.store.database import has_link, open_reader
 from handrail.store.events import encode
 from handrail.store.hash_chain import Link, payload_hash
 from handrail.store.integrity import ChainWalk
 from handrail.store.journal import Journal
+from handrail.store.journal_compaction import AlteredEvent, Gap, JournalCompacted, Limits, Plan, plan_batch
 
 log = logging.getLogger(__name__)
 

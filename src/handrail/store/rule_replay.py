@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from handrail.store.compaction import Gap, read_gaps
 from handrail.store.database import Statement, lenient_text, migrate, open_reader, shipped
 from handrail.store.events import decode
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
+from handrail.store.journal_compaction import Gap, read_gaps
 from handrail.store.rules import (
     FolderDistrusted,
     FolderRecord,

@@ -18,9 +18,9 @@ from pydantic import with_config
 
 from handrail.store._search_file import BEGIN, END, Place, SearchFile, Text, TextKind
 from handrail.store.calls import CallOpened, CallPlace, CallSettled
-from handrail.store.compaction import JournalCompacted
 from handrail.store.events import Entry
 from handrail.store.journal import Journal
+from handrail.store.journal_compaction import JournalCompacted
 from handrail.store.records import Records
 from handrail.store.threads.thread_records import (
     MessageEnded,

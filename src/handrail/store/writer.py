@@ -25,11 +25,11 @@ from typing import Literal, Protocol
 
 from handrail.errors import Unwritable
 from handrail.store._projection import project
-from handrail.store.compaction import JournalCompacted
 from handrail.store.database import BUSY_SECONDS, Files, Statement
 from handrail.store.debounce import Debounce, soon_here
 from handrail.store.events import Event
 from handrail.store.hash_chain import Link, chained, payload_hash
+from handrail.store.journal_compaction import JournalCompacted
 from handrail.store.threads.thread_records import ThreadDeleted
 
 log = logging.getLogger(__name__)
@@ -410,13 +410,19 @@ class Upkeep:
 
     def compacted(self) -> None:
         """Note that events were removed. The file is rewritten when much of it is free; less is used for new events."""
+        try:
+            if not self._due and self._is_mostly_free():
+                self._connection.execute("UPDATE upkeep SET due = 1")
+                self._due = True
+        except sqlite3.OperationalError as error:
+            log.warning("the database is not rewritten after a compaction: %s", error)
+
+    def _is_mostly_free(self) -> bool:
         free, pages = (
             self._connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("freelist_count", "page_count")
         )
-        if not self._due and free > FREE_PAGES and free > pages * FREE_SHARE:
-            self._connection.execute("UPDATE upkeep SET due = 1")
-            self._due = True
+        return free > FREE_PAGES and free > pages * FREE_SHARE
 
     def empty_log(self) -> None:
         """Truncate the WAL if due. If a reader (a backup) blocks it, the next commit tries again."""

@@ -21,8 +21,7 @@ from tests.support.sample_events import (
     endless_writer,
 )
 
-from handrail.store import compaction
-from handrail.store.compaction import AlteredEvent, JournalCompacted, find_unannounced, read_gaps
+from handrail.store import journal_compaction
 from handrail.store.database import open_reader
 from handrail.store.events import (
     CallOpened,
@@ -46,6 +45,7 @@ from handrail.store.events import (
 from handrail.store.hash_chain import Link, payload_hash
 from handrail.store.integrity import check_compactions, has_event, verify
 from handrail.store.journal import Journal, open_journal
+from handrail.store.journal_compaction import AlteredEvent, JournalCompacted, find_unannounced, read_gaps
 from handrail.store.journal_retention import JournalRetention
 from handrail.store.records import open_records
 from handrail.store.rule_replay import replay_rules
@@ -232,7 +232,7 @@ async def test_a_command_stays_until_its_output_is_deleted(kept: JournalFiles) -
 
 
 async def test_batches_join_to_one_gap(kept: JournalFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compaction, "BATCH", 4)
+    monkeypatch.setattr(journal_compaction, "BATCH", 4)
     events = [event for number in range(10) for event in call(f"c{number}")]
     async with journal_with(kept, *events) as journal:
         assert await compact(journal, kept) == 31
