@@ -79,11 +79,21 @@ def read_gaps(connection: sqlite3.Connection, after: int = 0, upto: int = (1 << 
     return []
 
 
+def find_gap_before(connection: sqlite3.Connection, seq: int) -> Gap | None:
+    """The last run of removed events before this event."""
+    with suppress(sqlite3.OperationalError):
+        row = connection.execute(_GAP_BEFORE, (seq,)).fetchone()
+        return None if row is None else _gap_of(row)
+    return None
+
+
 def _gap_of(row: Sequence[str | int]) -> Gap:
     return Gap(first=int(row[0]), last=int(row[1]), chain=str(row[2]), events=int(row[3]))
 
 
 _GAPS = "SELECT first, last, chain, events FROM compacted WHERE last > ? AND last <= ? ORDER BY last"
+
+_GAP_BEFORE = "SELECT first, last, chain, events FROM compacted WHERE last < ? ORDER BY last DESC LIMIT 1"
 
 
 def find_unannounced(connection: sqlite3.Connection, after: int, announced: bytes | None) -> list[str]:

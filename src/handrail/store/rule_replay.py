@@ -5,8 +5,7 @@ payload hash and follow from the event before it. Whether the whole chain was re
 """
 
 import sqlite3
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from pydantic import ValidationError
 from handrail.store.database import Statement, lenient_text, migrate, open_reader, shipped
 from handrail.store.events import decode
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
-from handrail.store.journal_compaction import Gap, read_gaps
+from handrail.store.journal_compaction import find_gap_before
 from handrail.store.rules import (
     FolderDistrusted,
     FolderRecord,
@@ -52,8 +51,8 @@ def replay_rules(path: Path) -> RuleReplay:
     """
     with closing(open_reader(path)) as connection, closing(_new_tables()) as replayed:
         connection.text_factory = lenient_text
-        gaps = read_gaps(connection)
-        faults = [fault for row in connection.execute(RULE_EVENTS) if (fault := _replay(replayed, row, gaps))]
+        rows = connection.execute(RULE_EVENTS).fetchall()
+        faults = [fault for row in rows if (fault := _replay(replayed, row, _chain_before(connection, row)))]
         tables = [(name, _cells(replayed, name), _cells(connection, name)) for name in _NOUNS]
         differences = [each for table in tables for each in _compare(*table)]
         return RuleReplay(
@@ -83,11 +82,10 @@ def _new_tables() -> sqlite3.Connection:
     return connection
 
 
-def _replay(tables: sqlite3.Connection, row: sqlite3.Row, gaps: Sequence[Gap]) -> str:
-    """Apply an event to the tables; returns a sentence if it cannot be used."""
+def _replay(tables: sqlite3.Connection, row: sqlite3.Row, before: bytes) -> str:
+    """Apply an event that follows `before` to the tables; returns a sentence if it cannot be used."""
     if row["payload"] is None or payload_hash(row["payload"]) != row["payload_hash"]:
         return f"Event {row['seq']} ({row['kind']}) was altered, so it is not used."
-    before = _chain_before(row, gaps)
     if chained(before, row["seq"], row["at"], row["kind"], row["payload_hash"]) != row["chain"]:
         return (
             f"Event {row['seq']} ({row['kind']}) does not follow from the one before it, so it is not used."
@@ -101,11 +99,11 @@ def _replay(tables: sqlite3.Connection, row: sqlite3.Row, gaps: Sequence[Gap]) -
     return ""
 
 
-def _chain_before(row: sqlite3.Row, gaps: Sequence[Gap]) -> bytes:
+def _chain_before(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
     """The hash of the event before this one, which may have been removed by a compaction."""
-    found = bisect_left(gaps, row["seq"], key=lambda gap: gap.last)
-    if found and gaps[found - 1].last > (row["before_seq"] or 0):
-        return bytes.fromhex(gaps[found - 1].chain)
+    gap = find_gap_before(connection, row["seq"])
+    if gap is not None and gap.last > (row["before_seq"] or 0):
+        return bytes.fromhex(gap.chain)
     return row["before_chain"] or GENESIS
 
 
