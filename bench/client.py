@@ -82,10 +82,6 @@ class Client:
             raise RuntimeError(f"The server answered with an error: {message}")
         return message["result"]
 
-    def fileno(self) -> int:
-        """The descriptor that becomes readable with an answer."""
-        return self._stdout
-
     def ask(self, method: str, params: Mapping[str, object]) -> dict[str, Any]:
         return self.answer(self._request(method, params))
 

@@ -1,28 +1,24 @@
-"""A large journal: start, lists and new calls beside an empty home; memory after many calls; many clients.
+"""A large journal: start, lists and new calls beside an empty home; memory after many calls; many clients (`crowd`).
 
 The large journal has a million events of 100,000 calls (`journal_generator`). It is generated once and kept under `build/`.
-
-In the last measurement 50 clients call at the same time, 200 calls each. Ours go through 50 doors to one daemon, which
-journals each call. The peers are 50 bare SDK servers on stdio, one process for each client, as a client starts a server that
-it is configured with: they share nothing and wait for nobody. The start of the processes does not count.
 """
 
 import os
-import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
+from bench import crowd
 from bench.client import Client
 from bench.daemon import Daemon, make_home, run_daemon, with_daemon
 from bench.file_tools import TEXT, time_reads, write_fox
 from bench.line import Figure, Line, Measurement, Target
-from bench.samples import ROUNDS, alternate, alternate_medians, median, percentile, time_each, time_p50
+from bench.samples import alternate, alternate_medians, median, percentile, time_each, time_p50
 
 EVENTS, CALLS = 1_000_000, 100_000
 GENERATE_SECONDS = 3600.0
@@ -49,11 +45,7 @@ WARM_UP, MANY = 2000, 10_000
 WINDOW = 32
 """Open calls of the client that makes many."""
 SETTLE_SECONDS = 5.0
-CLIENTS, CALLS_OF_CLIENT = 50, 200
-STRAGGLE_SECONDS = 300.0
-"""Bounds the wait for the next answer to any client."""
 _ROOT = Path(__file__).parents[1]
-_ECHO_SERVER = str(_ROOT / "bench" / "peers" / "echo_server.py")
 
 
 class Usage(NamedTuple):
@@ -106,21 +98,6 @@ def measure_many_calls(daemon: Daemon) -> Generator[Figure]:
     yield Figure(after.descriptors, before.descriptors)
 
 
-def measure_clients(daemon: Daemon) -> Generator[Figure]:
-    write_fox(daemon)
-    ours = daemon.door_argv, "read_file", {"path": "fox.txt"}
-    peer = [sys.executable, _ECHO_SERVER], "echo", {"text": TEXT}
-    sides: list[list[Crowd]] = [[], []]
-    with ExitStack() as stack:
-        crowds = [_start_crowd(stack, daemon, argv) for argv, _, _ in (ours, peer)]
-        for _ in range(ROUNDS):
-            for column, crowd, (_, tool, arguments) in zip(sides, crowds, (ours, peer), strict=True):
-                column.append(call_together(crowd, tool, arguments, CALLS_OF_CLIENT))
-    mine, others = sides
-    yield Figure(median([crowd.p99 for crowd in mine]), median([crowd.p99 for crowd in others]))
-    yield Figure(median([crowd.rate for crowd in mine]), median([crowd.rate for crowd in others]))
-
-
 def load_journal() -> Path:
     """The folder with the large journal; generated where it is missing."""
     folder = _ROOT / "build" / f"growth-{EVENTS}-{CALLS}"
@@ -169,55 +146,6 @@ def _compare(ours: Sequence[float], peer: Sequence[float]) -> Figure:
     return Figure(median(ours), median(peer), ratio=ratio)
 
 
-class Crowd(NamedTuple):
-    """The result of many clients."""
-
-    p99: float
-    """In milliseconds."""
-    rate: float
-    """Calls per second."""
-
-
-def _start_crowd(stack: ExitStack, daemon: Daemon, argv: Sequence[str]) -> list[Client]:
-    clients = [stack.enter_context(Client(argv, daemon.env, daemon.workspace)) for _ in range(CLIENTS)]
-    for client in clients:
-        client.initialize()
-    return clients
-
-
-def call_together(clients: Sequence[Client], tool: str, arguments: Mapping[str, object], times: int) -> Crowd:
-    """Let every client make so many calls, each after its last answer."""
-    poll = select.poll()
-    by_descriptor = {client.fileno(): client for client in clients}
-    left = dict.fromkeys(by_descriptor, times)
-    sent: dict[int, float] = {}
-    samples: list[float] = []
-    began = time.perf_counter()
-    for descriptor, client in by_descriptor.items():
-        poll.register(descriptor, select.POLLIN)
-        sent[descriptor] = time.perf_counter()
-        client.begin(tool, arguments)
-    while sent:
-        for descriptor in _wait_readable(poll):
-            client = by_descriptor[descriptor]
-            client.receive()
-            samples.append(time.perf_counter() - sent.pop(descriptor))
-            left[descriptor] -= 1
-            if left[descriptor]:
-                sent[descriptor] = time.perf_counter()
-                client.begin(tool, arguments)
-    took = time.perf_counter() - began
-    return Crowd(percentile(samples, 0.99) * 1000, len(samples) / took)
-
-
-def _wait_readable(poll: select.poll) -> Iterator[int]:
-    ready = poll.poll(STRAGGLE_SECONDS * 1000)
-    if not ready:
-        raise TimeoutError("No client got an answer.")
-    for descriptor, _ in ready:
-        yield descriptor
-
-
 MEASUREMENTS = (
     Measurement(
         (Line(f"start with {EVENTS} events; empty", "ms", Target("at most", 1500)),),
@@ -241,15 +169,5 @@ MEASUREMENTS = (
         ),
         with_daemon(measure_many_calls),
     ),
-    Measurement(
-        (
-            Line(
-                f"{CLIENTS} clients with {CALLS_OF_CLIENT} calls each, p99",
-                "ms",
-                Target("times at most", 1.0),
-            ),
-            Line("… calls per second", "/s", Target("times at least", 1.0)),
-        ),
-        with_daemon(measure_clients),
-    ),
+    *crowd.MEASUREMENTS,
 )
