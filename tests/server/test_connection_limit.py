@@ -17,6 +17,8 @@ from handrail.server.connection_limit import ConnectionBudget
 
 BOUND = 20
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+MUCH = 16 << 20
+"""Bytes: far more than the sockets of a connection hold."""
 BODY = b"POST /body HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\nbegun"
 
 
@@ -30,13 +32,25 @@ pytestmark = pytest.mark.anyio
 
 
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-    """An application that reads the body of a POST, waits at /wait, and answers."""
+    """An application that reads the body of a POST, waits at /wait, listens for the client's end at /listen, and answers."""
     if scope["path"] == "/wait":
         await anyio.sleep(BOUND)
+    if scope["path"] == "/listen":
+        async with anyio.create_task_group() as group:
+            group.start_soon(listen, receive)
+            await anyio.sleep(0.001)
+            await PlainTextResponse("x" * 4096)(scope, receive, send)
+            group.cancel_scope.cancel()
+        return
     if scope["method"] == "POST":
         while (await receive()).get("more_body"):
             pass
     await PlainTextResponse("hello")(scope, receive, send)
+
+
+async def listen(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class Clients:
@@ -125,6 +139,35 @@ async def test_when_all_connections_are_in_use_a_new_one_is_refused_with_a_sente
         refused = await (await clients.ask(REQUEST)).receive()
         assert refused.startswith(b"HTTP/1.1 503")
         assert b"Try again" in refused
+
+
+async def test_a_client_that_sends_on_and_never_reads_is_not_read_either() -> None:
+    request = REQUEST.replace(b"GET /", b"GET /listen")
+    async with serving(most=2) as clients, anyio.create_task_group() as group:
+        stream = await clients.ask(request)
+        sent = anyio.Event()
+
+        async def send_more() -> None:
+            await stream.send(request * (MUCH // len(request)))
+            sent.set()
+
+        group.start_soon(send_more)
+        with anyio.move_on_after(3):
+            await sent.wait()
+        assert not sent.is_set(), "the server has buffered all of it"
+        group.cancel_scope.cancel()
+
+
+async def test_requests_that_arrive_together_are_all_answered() -> None:
+    async with serving(most=2) as clients:
+        body = b"POST /body HTTP/1.1\r\nHost: here\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000
+        stream = await clients.ask((REQUEST * 50 + body) * 4 + REQUEST[:-10])
+        heard = b""
+        while heard.count(b"hello") < 204:
+            heard += await stream.receive()
+        await stream.send(REQUEST[-10:])
+        while heard.count(b"hello") < 205:
+            heard += await stream.receive()
 
 
 async def test_the_budget_follows_the_limit_of_open_files() -> None:

@@ -1,4 +1,4 @@
-"""Bounds on connections: how many there may be, and how long a client may take to send its request.
+"""Bounds on connections: how many there may be, how long a client may take to send its request, and what is buffered.
 
 File descriptors are few under a low `ulimit -n`. Some are kept free for files, the keeper and the daemon's own work, and
 HTTP clients cannot take those of the daemon's unix socket.
@@ -8,10 +8,13 @@ import asyncio
 import logging
 import os
 import resource
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import h11
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 log = logging.getLogger(__name__)
@@ -26,6 +29,10 @@ HEAD_SECONDS = 10.0
 """Time for the head of a request. Bounds how long a silent HTTP client holds a descriptor."""
 BODY_SECONDS = 60.0
 """Time without a byte of an incomplete body after which the connection is closed."""
+SEND_BYTES = 1 << 17
+"""The kernel's send buffer of a connection. Bounds the work that is done for a client that does not read its responses."""
+RECEIVE_BYTES = 1 << 15
+"""The kernel's receive buffer of a connection. Bounds what is read together, and so the requests that wait here."""
 _BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
     b'connection: close\r\n\r\n{"detail":"Handrail has as many connections as it has room for. Try again."}'
@@ -88,6 +95,25 @@ class HttpConnections:
         self._open.pop(connection, None)
 
 
+class _PipelineFlow(FlowControl):
+    """Flow control that reads nothing more while another request waits behind the one that is served.
+
+    uvicorn reads more with each request, to detect that the client leaves, and buffers all that the client sends.
+    """
+
+    def __init__(self, transport: asyncio.Transport, connection: h11.Connection) -> None:
+        super().__init__(transport)
+        self._connection = connection
+
+    def resume_reading(self) -> None:
+        if self.read_paused and not self._has_next_request:
+            super().resume_reading()
+
+    @property
+    def _has_next_request(self) -> bool:
+        return self._connection.their_state is h11.DONE and bool(self._connection.trailing_data[0])
+
+
 class BoundedHttp(H11Protocol):
     """An HTTP connection that is closed if its request does not arrive, or to make room for another."""
 
@@ -99,6 +125,10 @@ class BoundedHttp(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
+        self.flow = _PipelineFlow(transport, self.conn)
+        own: socket.socket = transport.get_extra_info("socket")
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         self._timer = self.loop.call_later(HEAD_SECONDS, self._check)
         if not self._all.add(self):
             transport.write(_BUSY)
@@ -111,6 +141,12 @@ class BoundedHttp(H11Protocol):
     def data_received(self, data: bytes) -> None:
         self._heard_at = self.loop.time()
         super().data_received(data)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        needs_data = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if needs_data and not (self.cycle and len(self.cycle.body) > HIGH_WATER_LIMIT):
+            self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
         self._waits_since = self.loop.time()

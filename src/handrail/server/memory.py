@@ -11,6 +11,9 @@ GC_THRESHOLD = 50_000
 """Threshold of the youngest gc generation. Above the objects of the largest response, so that none is delayed by a
 collection."""
 
+RELEASE_SECONDS = 2.0
+"""Delay before the memory of clients that left is returned, so that many of them are handled together."""
+
 
 def tune_gc() -> None:
     """Make garbage collections rare and cheap. Call it again after importing much.

@@ -1,6 +1,7 @@
 """MCP with one door, as the door sees it: lines of JSON, and notes."""
 
 import json
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,11 +19,13 @@ from tests.support.socket_pair import BOUND, connected_pair
 
 from handrail.server.mcp import door_connection
 from handrail.server.mcp._lines import LINE_BYTES
-from handrail.server.mcp.door_connection import DoorConnection
+from handrail.server.mcp.door_connection import DoorConnection, PendingCount
 
 pytestmark = pytest.mark.anyio
 
 Context = ServerRequestContext[Any, Any]
+LARGE = "x" * 4096
+"""The answer of the tool `large`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Door:
     lines: BufferedByteReceiveStream
     bell: anyio.Event
     talk: DoorConnection
+    calls: list[str]
+    """The tools that were called."""
 
     async def say(self, *messages: object) -> None:
         for message in messages:
@@ -43,13 +48,12 @@ class Door:
 
 
 @asynccontextmanager
-async def talking(folder: Path) -> AsyncGenerator[Door]:
+async def talking(folder: Path, total: PendingCount | None = None) -> AsyncGenerator[Door]:
     """A door that has shaken hands with a server whose tool `wait` answers at the bell, and all others at once."""
     async with connected_pair(folder) as pair, anyio.create_task_group() as group:
-        door = Door(
-            pair.peer, BufferedByteReceiveStream(pair.peer), anyio.Event(), DoorConnection(pair.lines)
-        )
-        group.start_soon(door.talk.serve, server(door.talk, door.bell))
+        talk = DoorConnection(pair.lines, total)
+        door = Door(pair.peer, BufferedByteReceiveStream(pair.peer), anyio.Event(), talk, [])
+        group.start_soon(talk.serve, server(talk, door.bell, door.calls))
         info = {
             "protocolVersion": "2025-06-18",
             "capabilities": {},
@@ -63,12 +67,15 @@ async def talking(folder: Path) -> AsyncGenerator[Door]:
         group.cancel_scope.cancel()
 
 
-def server(talk: DoorConnection, bell: anyio.Event) -> Server[Any]:
+def server(talk: DoorConnection, bell: anyio.Event, calls: list[str] | None = None) -> Server[Any]:
     async def call(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if calls is not None:
+            calls.append(params.name)
         talk.opened(context.request_id, f"call of {context.request_id}", acts=params.name == "act")
         if params.name == "wait":
             await bell.wait()
-        return types.CallToolResult(content=[types.TextContent(type="text", text=params.name)])
+        text = LARGE if params.name == "large" else params.name
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
     return Server("test", on_call_tool=call)
 
@@ -175,6 +182,40 @@ async def test_a_peer_with_many_unanswered_requests_is_not_read_until_some_are_a
             assert not await door.hear()
         door.bell.set()
         assert {(await door.hear())["id"] for _ in range(5)} == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="this kernel does not report what a peer has not read")
+async def test_a_peer_that_reads_nothing_has_few_requests_begun(tmp_path: Path) -> None:
+    """What the kernel holds for it counts: it is no sign that the peer reads."""
+    async with talking(tmp_path) as door:
+        await door.say(*(use(number, "large") for number in range(1, 200)))
+        with anyio.fail_after(BOUND):
+            while not door.talk.was_crowded:  # noqa: ASYNC110 - the connection reports nothing
+                await anyio.sleep(0.001)
+        begun = door.calls.copy()
+        assert len(begun) * len(LARGE) < 4 * door_connection.UNREAD_EASY
+        assert {(await door.hear())["id"] for _ in range(1, 200)} == set(range(1, 200))
+
+
+async def test_all_connections_together_have_a_bound_and_each_may_have_one_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door_connection, "PENDING_TOTAL", 4)
+    total = PendingCount()
+    (tmp_path / "other").mkdir()
+    async with talking(tmp_path, total) as many, talking(tmp_path / "other", total) as one:
+        await many.say(*(use(number, "wait") for number in range(1, 7)))
+        heard = [await many.hear() for _ in range(4)]
+        assert [each["handrail"]["opened"]["request"] for each in heard] == [1, 2, 3, 4]
+        assert total.count == 4
+        await one.say(use(1, "echo"))
+        assert (await one.hear())["id"] == 1
+        many.bell.set()
+        answered: set[int] = set()
+        while answered != {1, 2, 3, 4, 5, 6}:
+            heard_next = await many.hear()
+            answered |= {heard_next["id"]} if "id" in heard_next else set()
+        assert total.count == 0
 
 
 async def test_a_peer_that_leaves_while_it_is_not_read_is_noticed(

@@ -1,6 +1,50 @@
 """The sessions of each credential: a bound, and the idle one that was used least recently makes room."""
 
-from handrail.server.mcp.streamable_http import Sessions
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from starlette.types import Receive, Scope, Send
+from tests.support.gate_world import gate_world
+
+from handrail.server.access import Callers, Client
+from handrail.server.mcp import streamable_http
+from handrail.server.mcp.mcp_server import McpServers
+from handrail.server.mcp.streamable_http import Sessions, StreamableHttp
+
+HEADERS = {"Accept": "application/json, text/event-stream"}
+
+
+def message(id: int, method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+@pytest.mark.anyio
+async def test_an_idle_session_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamable_http, "IDLE_SECONDS", 0.2)
+    async with gate_world(tmp_path) as here:
+        mcp = StreamableHttp(McpServers(here.gate, 1), Callers(running=lambda _thread: None))
+        await here.group.start(mcp.run)
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            scope["handrail.client"] = Client(credential="k", name="idler", workspace=None)
+            await mcp(scope, receive, send)
+
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://t", headers=HEADERS
+        ) as http:
+            info = {"protocolVersion": "2025-06-18", "capabilities": {}}
+            hello = message(0, "initialize", clientInfo={"name": "t", "version": "1"}, **info)
+            session = {"Mcp-Session-Id": (await http.post("/mcp", json=hello)).headers["mcp-session-id"]}
+            used = await http.post("/mcp", json=message(1, "ping"), headers=session)
+            assert used.status_code == 200
+            with anyio.fail_after(20):
+                while used.status_code == 200:
+                    await anyio.sleep(0.5)
+                    used = await http.post("/mcp", json=message(1, "ping"), headers=session)
+            assert used.status_code == 404
 
 
 def opened(sessions: Sessions, credential: str, *names: str) -> list[str]:

@@ -4,8 +4,12 @@ A line over the limit is skipped without being buffered. A line that has been st
 writer is cancelled. Reads and writes go to the raw socket: each extra turn of the event loop adds latency.
 """
 
+import array
+import fcntl
 import select
 import socket
+import sys
+import termios
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
@@ -24,6 +28,8 @@ class Lines:
 
     def __init__(self, stream: SocketStream) -> None:
         self._socket: socket.socket = stream.extra(SocketAttribute.raw_socket)
+        self._hang_ups = select.poll()
+        self._hang_ups.register(self._socket, 0)
         self._buffer = bytearray()
         self._scanned = 0
         self._unsent = bytearray()
@@ -44,9 +50,19 @@ class Lines:
         return line if len(line) <= most else None
 
     @property
+    def has_buffered(self) -> bool:
+        """Whether the peer has sent more than the lines that were read."""
+        return bool(self._buffer)
+
+    @property
     def is_full(self) -> bool:
         """Whether the send buffer is full, so that writers should wait."""
         return len(self._unsent) > UNSENT_BYTES
+
+    @property
+    def unread_bytes(self) -> int:
+        """What the peer has not read yet: the send buffer and, on Linux, what the kernel holds for the peer."""
+        return len(self._unsent) + _kernel_bytes(self._socket)
 
     async def write(self, line: bytes) -> None:
         """Send a line once the buffer has room. Raises BrokenResourceError."""
@@ -83,9 +99,7 @@ class Lines:
     @property
     def is_hung_up(self) -> bool:
         """Whether the peer closed both directions. A peer that closed only its write side still reads."""
-        poll = select.poll()
-        poll.register(self._socket, 0)
-        return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
+        return any(events & (select.POLLHUP | select.POLLERR) for _, events in self._hang_ups.poll(0))
 
     def _send_now(self) -> None:
         try:
@@ -121,3 +135,15 @@ class Lines:
             if end >= 0:
                 self._buffer += chunk[end + 1 :]
                 return
+
+
+def _kernel_bytes(sock: socket.socket) -> int:
+    """Sent bytes that the peer has not read, with the kernel's overhead for each message."""
+    if sys.platform != "linux":
+        return 0
+    count = array.array("i", [0])
+    try:
+        fcntl.ioctl(sock, termios.TIOCOUTQ, count)  # SIOCOUTQ for a socket
+    except OSError:
+        return 0
+    return count[0]

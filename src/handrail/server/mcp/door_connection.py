@@ -1,13 +1,14 @@
 """MCP with one door over the unix socket: JSON-RPC lines, and between them notes for the door itself.
 
-Bounds what one connection can make the daemon hold: unanswered requests and unread answers. A peer above a bound is not
-read until it has read.
+Bounds what one connection, and all together, can make the daemon hold: unanswered requests and unread answers. A peer
+above a bound is not read until it has read.
 """
 
 import json
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,8 +26,9 @@ from handrail.server.access import CREDENTIAL_REVOKED, Access, Callers
 from handrail.server.mcp._lines import Lines
 from handrail.server.mcp.mcp_endpoints import DoorPeer
 from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
-from handrail.server.memory import release_memory
+from handrail.server.memory import RELEASE_SECONDS, release_memory
 from handrail.store.bell import Bell
+from handrail.store.debounce import Debounce
 from handrail.store.values import Caller, Json
 
 log = logging.getLogger(__name__)
@@ -37,13 +39,22 @@ NOTE_SECONDS = 0.01
 """Delay of the note about a read-only call. Most calls are answered by then, which saves the note."""
 PENDING_MAX = 1024
 """Unanswered requests of one connection. Nothing more is read from it above this: bounds memory."""
-PENDING_EASY = 16
-"""Unanswered requests above which one more is read only every EASY_SECONDS, so that other clients get their turn."""
-EASY_SECONDS = 0.002
+PENDING_TOTAL = 2048
+"""Unanswered requests of all connections. Above this, only a connection without unanswered requests is read."""
+PENDING_EASY = 4
+"""Unanswered requests of all connections, above which peers take turns: see `DoorConnection._take_turn`."""
+TURN_SECONDS = 0.008
+"""Interval between two requests of peers that take turns. Leaves most of the event loop to other clients."""
+RELEASE_AFTER = 32
+"""Doors that leave before memory is released, about 50 kB each."""
 ANSWERS_SECONDS = 1.0
 """Time for the last responses at shutdown. A peer that does not read must not delay it longer."""
 UNREAD_BYTES = 8 << 20
 """Finished answers that wait for a peer that does not read. Above this, an answer is replaced by a short error."""
+UNREAD_EASY = 64 << 10
+"""Bytes that a peer has not read, above which its next request waits. Bounds the work done for a peer that never reads."""
+UNREAD_SECONDS = 0.1
+"""The longest interval between two looks at what a peer has not read. The kernel does not report that it reads."""
 HANG_UP_SECONDS = 1.0
 """How often a connection that is not read is checked for a peer that has left."""
 _UNREAD = (
@@ -68,10 +79,14 @@ class DoorServer:
         self._access = access
         self._callers = callers
         self._connections: set[DoorConnection] = set()
+        self._pending = PendingCount()
+        self._left = 0
+        """Doors that have left since memory was released."""
+        self._release: Debounce | None = None
 
     async def serve(self, lines: Lines, peer: DoorPeer) -> None:
         """Serve one door until it disconnects."""
-        connection = DoorConnection(lines)
+        connection = DoorConnection(lines, self._pending)
 
         def caller(context: Context) -> Caller:
             return self._caller(peer, client_name(context))
@@ -84,8 +99,10 @@ class DoorServer:
             await connection.serve(self._mcp.server(ConnectionHooks(caller=caller, opened=opened)))
         finally:
             self._connections.discard(connection)
-            if connection.was_crowded:
-                release_memory()
+            connection.close()
+            self._left += 1
+            if connection.was_crowded or self._left >= RELEASE_AFTER:
+                self._release_memory()
 
     async def leave(self) -> None:
         """Flush the last responses, and notify doors of the shutdown, so that they do not reconnect immediately."""
@@ -94,6 +111,13 @@ class DoorServer:
                 await connection.wait_answered()
         for connection in self._connections:
             connection.note({"bye": "stopping"})
+
+    def _release_memory(self) -> None:
+        """Return memory to the system soon: once for many connections that end together."""
+        self._left = 0
+        if self._release is None:
+            self._release = Debounce(RELEASE_SECONDS, release_memory)
+        self._release.request()
 
     def _caller(self, peer: DoorPeer, name: str) -> Caller:
         if not peer.credential:
@@ -104,11 +128,20 @@ class DoorServer:
         return self._callers.caller_of(client, "stdio", name)
 
 
+@dataclass(slots=True)
+class PendingCount:
+    """The number of unanswered requests of all connections, and the turns that their peers take."""
+
+    count: int = 0
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+
+
 class DoorConnection:
     """MCP with one door: its pending requests, and the calls they opened."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, total: PendingCount | None = None) -> None:
         self._lines = lines
+        self._total = total or PendingCount()
         self._pending: set[types.RequestId] = set()
         self._none_pending = Bell()
         self._answered = Bell()
@@ -120,6 +153,11 @@ class DoorConnection:
         """Whether the client opened with the handshake of MCP 2025."""
         self._calls: dict[types.RequestId, str] = {}
         self._opened = anyio.Event()
+
+    def close(self) -> None:
+        """Forget the pending requests: their calls were cancelled."""
+        self._total.count -= len(self._pending)
+        self._pending.clear()
 
     async def serve(self, server: Server[Any]) -> None:
         """Serve until the peer disconnects; cancels the requests still pending then."""
@@ -177,6 +215,8 @@ class DoorConnection:
                 await self._wait_for_room()
                 line = await self._lines.read()
                 message = _parse_message(line) if line is not None else None
+                if isinstance(message, types.JSONRPCRequest):
+                    await self._wait_to_begin()
                 if message is not None and (problem := self._find_problem(message)):
                     await self._lines.write(problem)
                 elif message is not None:
@@ -193,16 +233,41 @@ class DoorConnection:
 
         Raises EndOfStream if the peer leaves meanwhile.
         """
-        if len(self._pending) >= PENDING_EASY:
-            self.was_crowded = True
-            with anyio.move_on_after(EASY_SECONDS):
-                await self._answered.wait()
-        while self._lines.is_full or len(self._pending) >= PENDING_MAX:
+        while self._lines.is_full or self._has_too_many_pending:
             self.was_crowded = True
             with anyio.move_on_after(HANG_UP_SECONDS):
                 await (self._lines.wait_room() if self._lines.is_full else self._answered.wait())
             if self._lines.is_hung_up:
                 raise anyio.EndOfStream
+
+    @property
+    def _has_too_many_pending(self) -> bool:
+        pending = len(self._pending)
+        return pending >= PENDING_MAX or (pending > 0 and self._total.count >= PENDING_TOTAL)
+
+    async def _wait_to_begin(self) -> None:
+        """Wait until a request may begin. Raises EndOfStream if the peer has left: its other requests are not begun."""
+        pause = TURN_SECONDS
+        while self._lines.unread_bytes > UNREAD_EASY:
+            self.was_crowded = True
+            await anyio.sleep(pause)
+            pause = min(2 * pause, UNREAD_SECONDS)
+        await self._take_turn()
+        if self._lines.is_hung_up:
+            raise anyio.EndOfStream
+
+    async def _take_turn(self) -> None:
+        """While many requests are pending, begin those of peers that wait for answers one after another.
+
+        A peer that read its last answer before it sent this request is served immediately: a flood does not delay it.
+        """
+        has_crowd = self._total.count >= PENDING_EASY or self._total.turn.locked()
+        if not has_crowd or not (self._pending or self._lines.has_buffered or self._lines.unread_bytes):
+            return
+        self.was_crowded = True
+        async with self._total.turn:
+            with anyio.move_on_after(TURN_SECONDS):
+                await self._answered.wait()
 
     async def _send(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCError) and message.error.code == types.CONNECTION_CLOSED:
@@ -234,6 +299,7 @@ class DoorConnection:
         """Note a new request or a cancelled one."""
         if isinstance(message, types.JSONRPCRequest):
             self._pending.add(message.id)
+            self._total.count += 1
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             # A cancelled request gets no response.
             self._remove_request(as_request_id((message.params or {}).get("requestId")))
@@ -241,7 +307,9 @@ class DoorConnection:
     def _remove_request(self, request: types.RequestId | None) -> None:
         if request is None:
             return
-        self._pending.discard(request)
+        if request in self._pending:
+            self._pending.remove(request)
+            self._total.count -= 1
         self._calls.pop(request, None)
         self._answered.ring()
         if not self._pending:

@@ -71,6 +71,8 @@ HELLO_SECONDS = 5.0
 """Time limit for the hello line. Bounds how long a silent peer holds a file descriptor."""
 RETRY_SECONDS = 0.2
 """Delay before the next accept when the process has no file descriptor left."""
+DOORS_MAX = 128
+"""Doors at a time: bounds memory, about 50 kB each."""
 FOR_PEOPLE = 2
 """Connections that doors cannot take: without them no person could approve anything."""
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -78,6 +80,7 @@ FULL = (
     "Handrail has as many connections as its file descriptors allow. End a client, or raise `ulimit -n` and run "
     "`handrail restart`."
 )
+CROWDED = f"Handrail serves {DOORS_MAX} MCP clients, which is the most. End some of them."
 
 
 class LocalSocketServer:
@@ -133,6 +136,8 @@ class LocalSocketServer:
             )
         elif self._is_full(hello):
             await self._refuse(stream, FULL)
+        elif hello.want == "mcp" and self._doors >= DOORS_MAX:
+            await self._refuse(stream, CROWDED)
         elif hello.want == "mcp":
             if not hello.orphaned:
                 self._lineage.launched_door(raw)

@@ -26,7 +26,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from handrail.server.access import Callers, Client
 from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
-from handrail.server.memory import release_memory
+from handrail.server.memory import RELEASE_SECONDS, release_memory
 from handrail.store.debounce import Debounce
 from handrail.store.values import Caller
 
@@ -34,12 +34,14 @@ log = logging.getLogger(__name__)
 
 SESSIONS_MAX = 32
 """Sessions of one credential. One more ends the session that was idle longest: bounds memory, about 40 kB each."""
-SESSIONS_TOTAL = 4096
-"""Sessions of all credentials. Above this, no credential can open another."""
+SESSIONS_TOTAL = 1024
+"""Sessions of all credentials: bounds memory. Above this, no credential can open another."""
+BUSY_EASY = 8
+"""Requests in progress of one credential, above which its next ones take turns."""
+TURN_SECONDS = 0.02
+"""Interval between two requests that take turns. Leaves most of the event loop to other clients."""
 IDLE_SECONDS = 30 * 60.0
 """A session without a request or an open stream for this long is ended. Its client gets 404, and initializes again."""
-RELEASE_SECONDS = 2.0
-"""Delay before the memory of ended sessions is returned, so that many of them are handled together."""
 _GONE = "handrail.gone"
 _CROWDED = (
     f"This credential has {SESSIONS_MAX} sessions with requests in progress, which is the most. "
@@ -80,6 +82,7 @@ class StreamableHttp:
             message = await receive()
             if message["type"] == "http.disconnect":
                 gone.set()
+                self._release_memory()
             return message
 
         client: Client = scope["handrail.client"]
@@ -96,6 +99,7 @@ class StreamableHttp:
         if not self._sessions.is_open(credential, session):
             await _refuse(scope, receive, send, _NOT_FOUND, 404)
             return
+        await self._sessions.take_turn(credential)
         with self._sessions.using(credential, session):
             await self._manager.handle_request(scope, receive, send)
         if scope["method"] == "DELETE":
@@ -124,6 +128,10 @@ class StreamableHttp:
         headers = [(MCP_SESSION_ID_HEADER.encode(), session.encode())]
         delete: Scope = {**scope, "method": "DELETE", "headers": headers}
         await self._manager.handle_request(delete, _receive_nothing, _send_nowhere)
+        self._release_memory()
+
+    def _release_memory(self) -> None:
+        """Return memory to the system soon: once for many clients that leave together."""
         if self._release is not None:
             self._release.request()
 
@@ -139,6 +147,7 @@ class _Sessions:
 
     busy: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
     opening: int = 0
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
 
 
 class Sessions:
@@ -168,6 +177,13 @@ class Sessions:
         finally:
             known.opening -= 1
             self._forget_if_empty(credential)
+
+    async def take_turn(self, credential: str) -> None:
+        """Begin the requests of a credential one after another while many are in progress."""
+        known = self._of[credential]
+        if sum(known.busy.values()) >= BUSY_EASY or known.turn.locked():
+            async with known.turn:
+                await anyio.sleep(TURN_SECONDS)
 
     def open(self, credential: str, session: str) -> None:
         self._of.setdefault(credential, _Sessions()).busy[session] = 0
