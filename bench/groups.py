@@ -14,6 +14,7 @@ GROUPS = (
     module_group("cancel", "A person's Cancel, until the client has its result.", "bench.cancel"),
     module_group("trees", "Process trees that resist, stopped; beside killpg.", "bench.process_tree"),
     module_group("terminals", "100 terminals that print; the memory of an idle one.", "bench.terminals"),
+    module_group("flood", "Clients that never read, and sessions never closed.", "bench.flood"),
     module_group("idle", "An idle daemon: wake-ups, processor time, memory.", "bench.idle"),
     module_group("output", "Reads and searches of 64 MB of terminal output, beside rg.", "bench.output"),
     module_group("approvals", "The list of 1000 open approvals.", "bench.approvals"),
