@@ -121,6 +121,16 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
     await until(lambda: not find_processes("0.0642") and not find_processes("64.2222"))
 
 
+async def test_a_removed_lock_file_lets_no_second_daemon_in(home: Home) -> None:
+    first = home.pid
+    home.places.daemon_lock.unlink()
+    second = home.start()
+
+    assert second.wait(BOUND) == 1
+    assert f"Another Handrail daemon holds {home.places.state}" in home.said()
+    assert home.pid == first
+
+
 async def test_a_second_daemon_on_the_same_home_refuses_with_a_sentence(shared_home: Home) -> None:
     first = shared_home.pid
     second = shared_home.start()

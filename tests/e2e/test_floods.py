@@ -37,6 +37,10 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2].split()[0]) * 1024
 
 
+def count_descriptors(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
 @contextlib.contextmanager
 def silent_client(home: Home) -> Generator[socket.socket]:
     """A client on the daemon's socket that has shaken hands and reads nothing from here on."""
@@ -78,6 +82,60 @@ async def test_a_client_that_never_reads_is_not_read_either_and_leaves_no_memory
     assert taken < REQUESTS
     assert full - before < ALLOWANCE
     assert took < BOUND
+
+
+FLOODERS = 40
+
+
+async def test_many_clients_that_never_read_refuse_nobody_else(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    """Together they ask for more than the gate lets be open, and another client is served as ever."""
+    request_line = json.dumps(request(1, "tools/call", {"name": "list_calls", "arguments": {}})).encode()
+    lines = b"".join(request_line.replace(b'"id": 1', b'"id": %d' % n) + b"\n" for n in range(1, 1000))
+    async with agent(home, workspace) as other:
+        for _ in range(200):
+            await other.use("list_calls")
+        before, descriptors = resident(home.pid), count_descriptors(home.pid)
+        with contextlib.ExitStack() as held:
+            for _ in range(FLOODERS):
+                sock = held.enter_context(silent_client(home))
+                sock.setblocking(False)
+                sock.send(lines)
+            told = [await other.use("list_calls") for _ in range(50)]
+            full = resident(home.pid)
+        await until(lambda: count_descriptors(home.pid) <= descriptors + 1, within=10)
+        await until(lambda: resident(home.pid) < before * 1.1, within=10)
+
+    print(f"{FLOODERS} clients, {(full - before) / MEGABYTE:.0f} MB")
+    assert {each.status for each in told} == {"done"}
+    assert full - before < ALLOWANCE
+
+
+async def test_requests_over_http_behind_one_another_are_bounded(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    credential = await person.credential(str(workspace), "greedy")
+    with mcp_client(credential) as http:
+        session = open_session(http)
+        for _ in range(100):
+            list_tools(http, session)
+    body = json.dumps(request(1, "tools/call", {"name": "list_calls", "arguments": {}})).encode()
+    head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{home.port}\r\nMcp-Session-Id: {session}\r\n"
+    head += f"Authorization: Bearer {credential['bearer']}\r\nContent-Type: application/json\r\n"
+    head += f"Accept: application/json, text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+    before, taken = resident(home.pid), 0
+    with socket.create_connection(("127.0.0.1", home.port), timeout=STALLED) as sock:
+        with contextlib.suppress(TimeoutError):
+            for _ in range(REQUESTS):
+                sock.sendall(head.encode() + body)
+                taken += 1
+        full = resident(home.pid)
+    await until(lambda: resident(home.pid) < before * 1.1, within=10)
+
+    print(f"{taken} requests taken, {(full - before) / MEGABYTE:.0f} MB")
+    assert taken < REQUESTS
+    assert full - before < ALLOWANCE
 
 
 def mcp_client(credential: dict[str, Any]) -> httpx.Client:
