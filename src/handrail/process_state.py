@@ -25,10 +25,22 @@ def describe_hang(name: str, pid: int, remedy: str) -> str:
 
 def read_state(pid: int) -> str:
     """The letter that /proc gives for its state; empty if unknown."""
+    fields = _read_stat(pid)
+    return fields[0].decode() if fields else ""
+
+
+def read_ticks(pid: int) -> int:
+    """The processor time that it has used, in clock ticks; 0 if unknown."""
+    fields = _read_stat(pid)
+    return int(fields[11]) + int(fields[12]) if fields else 0
+
+
+def _read_stat(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat after the name; empty where there is no such file."""
     if sys.platform != "linux":
-        return ""
+        return []
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b")")[2].split()[0].decode()
-    except (OSError, IndexError):
-        return ""
+            return stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support.scripted_daemon import BOUND, STANDIN_DAEMON, DaemonFinder, ScriptedDaemon, started_daemons
 
-from handrail.door.start_daemon import LOG_MAX, STARTS, clean
+from handrail.door.start_daemon import LOG_MAX, STARTS, UNATTENDED, clean
 from handrail.paths import Places
 
 
@@ -40,7 +40,7 @@ def test_the_daemon_belongs_to_no_process_of_its_callers(home: Path) -> None:
     assert about["session"] not in (os.getsid(0), pid)
     assert about["group"] not in (os.getpgrp(), looker.process.pid)
     assert about["environ"]
-    assert set(about["environ"]) <= {*clean(os.environ), "HANDRAIL_HOME", "LC_X", "LC_CTYPE"}
+    assert set(about["environ"]) <= {*clean(os.environ), "HANDRAIL_HOME", UNATTENDED, "LC_X", "LC_CTYPE"}
     assert "LC_X" in about["environ"]
     assert stat.S_IMODE((home / "logs" / "daemon.out").stat().st_mode) == 0o600
 
@@ -82,6 +82,12 @@ def test_a_daemon_that_never_comes_is_given_up_in_time(home: Path) -> None:
         "nobody came to its socket in time"
         in DaemonFinder(home, sys.executable, "-c", wait, within=0.3).failed()
     )
+
+
+def test_a_daemon_that_starts_slowly_is_waited_for_while_it_is_busy(home: Path) -> None:
+    busy = "import runpy, sys, time\nwhile time.process_time() < 1: pass\nrunpy.run_path(sys.argv[1], run_name='__main__')"
+    argv = (sys.executable, "-c", busy, STANDIN_DAEMON[1])
+    assert DaemonFinder(home, *argv, within=0.1).found() == started_daemons(home)[0]["pid"]
 
 
 def test_while_another_process_starts_it_we_only_wait(home: Path, places: Places) -> None:

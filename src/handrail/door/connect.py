@@ -14,6 +14,7 @@ import time
 from handrail import __version__
 from handrail.framing import HELLO, HELLO_MAX
 from handrail.keeper import lineage
+from handrail.process_state import read_ticks
 from handrail.regular_file import read_regular_file
 
 TYPE_CHECKING = False
@@ -22,11 +23,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from handrail.door.start_daemon import Starter
     from handrail.paths import Places
 
 
 START_SECONDS = 15.0
 """Seconds for the daemon to start, which takes about one; bounds a client's wait for a daemon that never starts."""
+
+SLOW_SECONDS = 60.0
+"""Seconds for a daemon that still uses the processor after START_SECONDS: on a busy machine, a start takes long."""
+
+PROGRESS_SECONDS = 2.0
+"""Between two looks at a slow start. A daemon that used no processor time meanwhile hangs."""
 
 STEP = 0.01
 """Seconds between two connection attempts while the daemon starts."""
@@ -190,7 +198,8 @@ def _start(
 
     try:
         with Starter(places, argv, keep) as starter:
-            while time.monotonic() < deadline and not abandon():
+            slow = _SlowStart(places, starter, deadline)
+            while (time.monotonic() < deadline or slow.goes_on()) and not abandon():
                 sock = dial(places)
                 if sock:
                     return sock
@@ -203,6 +212,33 @@ def _start(
             raise _failed(f"nobody came to its socket in time.{starter.last_words}", starter.log)
     except OSError as error:
         raise DaemonNotRunning(f"it cannot be started ({error}).", "See `handrail doctor`.") from None
+
+
+class _SlowStart:
+    """Extends the wait for a daemon that is still starting: it uses the processor."""
+
+    def __init__(self, places: Places, starter: Starter, deadline: float) -> None:
+        self._places = places
+        self._starter = starter
+        self._end = deadline + SLOW_SECONDS - START_SECONDS
+        self._look_at = deadline
+        self._ticks = -1
+
+    def goes_on(self) -> bool:
+        """Whether the wait goes on, after its deadline."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return True
+        before, self._ticks = self._ticks, self._read_ticks()
+        self._look_at = now + PROGRESS_SECONDS
+        return now < self._end and self._ticks > before
+
+    def _read_ticks(self) -> int:
+        """The processor time of the daemon that starts, in clock ticks; -1 if none is known."""
+        from handrail.door.own_processes import find_starting_daemon  # noqa: PLC0415 - rarely needed by a door
+
+        pid = self._starter.pid or find_starting_daemon(self._places)
+        return read_ticks(pid) if pid else -1
 
 
 def _failed(why: str, log: str) -> DaemonNotRunning:

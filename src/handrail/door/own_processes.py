@@ -56,6 +56,11 @@ def find_daemon(places: Places) -> int | None:
     return _find(places.daemon_socket, places.daemon_lock, _read_pid(places.daemon_json))
 
 
+def find_starting_daemon(places: Places) -> int | None:
+    """The pid of the daemon that holds this home's lock, even if it does not listen yet; None where that is unknown."""
+    return next((pid for pid in _lock_holders(places.daemon_lock) if _is_own(pid)), None)
+
+
 def end_process(pid: int) -> bool:
     """End a process: SIGTERM, then SIGKILL if that does not help. A stopped one is continued. False if it is still there."""
     try:

@@ -99,6 +99,11 @@ class Starter:
         line = _last_line(self._keepers_log, self._keepers_log_began) if self._started_by_keeper else ""
         return f" It said: {line}" if line else ""
 
+    @property
+    def pid(self) -> int | None:
+        """The process that this attempt started; None if the keeper or another process starts the daemon."""
+        return self._started and self._started.pid
+
     def _take_turn(self) -> bool:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -148,12 +153,12 @@ class _Started:
 
     def __init__(self, pid: int, log_began: int) -> None:
         self.log_began = log_began
-        self._pid = pid
-        self._pidfd = -1
+        self.pid = pid
+        self.pidfd = -1
         self._ended_at: float | None = None
         if sys.platform == "linux":
             with contextlib.suppress(OSError):
-                self._pidfd = os.pidfd_open(pid)
+                self.pidfd = os.pidfd_open(pid)
 
     def ended_for(self) -> float:
         """Seconds since its exit was first noticed; 0 while it runs."""
@@ -162,14 +167,14 @@ class _Started:
         return 0.0 if self._ended_at is None else time.monotonic() - self._ended_at
 
     def close(self) -> None:
-        if self._pidfd >= 0:
-            os.close(self._pidfd)
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
 
     def _has_ended(self) -> bool:
-        if self._pidfd >= 0:
-            return bool(select.select([self._pidfd], [], [], 0)[0])
+        if self.pidfd >= 0:
+            return bool(select.select([self.pidfd], [], [], 0)[0])
         try:
-            os.kill(self._pid, 0)
+            os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
         return False
