@@ -35,7 +35,7 @@ async def test_an_idle_session_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://t", headers=HEADERS
         ) as http:
-            info = {"protocolVersion": "2025-06-18", "capabilities": {}}
+            info: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {}}
             hello = message(0, "initialize", clientInfo={"name": "t", "version": "1"}, **info)
             session = {"Mcp-Session-Id": (await http.post("/mcp", json=hello)).headers["mcp-session-id"]}
             used = await http.post("/mcp", json=message(1, "ping"), headers=session)

@@ -72,13 +72,13 @@ class McpServers:
         async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
             return await self._call(line, context, params.name, params.arguments or {})
 
-        async def call_tool_directly(context: Context, call_next: CallNext) -> HandlerResult:
+        async def call_tool_directly(ctx: Context, call_next: CallNext) -> HandlerResult:
             """Middleware for most calls. The SDK would validate their parameters twice, and dump the result twice."""
-            if not is_plain_call(context):
-                return await call_next(context)
-            params = cast("Json", context.params)
+            if not is_plain_call(ctx):
+                return await call_next(ctx)
+            params = cast("Json", ctx.params)
             arguments = cast("Json", params.get("arguments") or {})
-            return to_wire(await self._call(line, context, str(params["name"]), arguments))
+            return to_wire(await self._call(line, ctx, str(params["name"]), arguments))
 
         server = Server[Any](
             "handrail",
@@ -88,9 +88,8 @@ class McpServers:
             on_list_tools=list_tools,
             on_call_tool=call_tool,
         )
-        server.middleware[:] = [
-            call_tool_directly
-        ]  # the SDK's own creates tracing spans, which are not collected
+        # In the place of the SDK's own, which creates tracing spans that are not collected.
+        server.middleware[:] = [call_tool_directly]
         return server
 
     def acts(self, call: Call) -> bool:
