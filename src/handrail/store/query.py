@@ -51,7 +51,10 @@ class Queries:
 
     async def _by_id(self, sql: str, ids: Iterable[str], make: Callable[[sqlite3.Row], T]) -> dict[str, T]:
         """Return `make(row)` by id. `sql` ends in `WHERE id AMONG_IDS`. Unknown ids are left out."""
-        return dict(await self._all(lambda row: (str(row["id"]), make(row)), sql, (json.dumps([*ids]),)))
+        wanted = [*ids]
+        if not wanted:
+            return {}  # without a switch to a thread
+        return dict(await self._all(lambda row: (str(row["id"]), make(row)), sql, (json.dumps(wanted),)))
 
 
 def _make_all(make: Callable[[sqlite3.Row], T], rows: list[sqlite3.Row], sql: str) -> list[T]:

@@ -75,8 +75,11 @@ class ThreadQueries(Queries):
 
     async def messages_by_id(self, messages: Iterable[str]) -> dict[str, MessageRecord]:
         """Return messages with their parts, by id. Unknown ids are left out."""
+        wanted = [*messages]
+        if not wanted:
+            return {}  # without a switch to a thread: the search index asks after every batch of events
         which = f"SELECT * FROM messages WHERE id {AMONG_IDS}"
-        values = (json.dumps([*messages]),)
+        values = (json.dumps(wanted),)
         found = await self._reader.read(lambda db: messages_in(db, which, values))
         return {message.id: message for message in found}
 
