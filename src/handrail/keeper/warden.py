@@ -138,6 +138,7 @@ class Warden:
     def watch(self, descriptors: set[int], lead: Callable[[int], NoReturn]) -> None:
         wake = system.wake_on(signal.SIGCHLD)
         errors = self._launch(descriptors, lead)
+        _rehearse_reports()
         poll = select.poll()
         for fd in (self._link.fileno(), wake, errors):
             poll.register(fd, select.POLLIN)
@@ -251,6 +252,13 @@ class Warden:
             self._unsent = b""
 
 
+def _rehearse_reports() -> None:
+    """Encode and decode once while nothing waits. The first time copies the pages that are shared with the keeper."""
+    to_warden(encode(Begin(0.0)))
+    for message in (Launched(0), LeaderLeft(exit_of(0)), TreeEnded(Report("exit"))):
+        encode(message)
+
+
 def exit_of(status: int) -> Exit:
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
@@ -290,9 +298,7 @@ def become(
 
 def wait_for_order(orders: socket.socket, descriptors: tuple[int, int], report_to: int) -> NoReturn:
     """Wait for an order and its PTY, then become the program. Exits if the keeper closes the socket."""
-    decode(
-        encode(_SAMPLE), {name_of(type(_SAMPLE)): type(_SAMPLE)}
-    )  # copies the shared pages that this writes to
+    _rehearse_order()
     _become(lambda: _receive_order(orders), descriptors, report_to)
 
 
@@ -310,6 +316,13 @@ def _become(
     except BaseException as error:
         os.write(report_to, f"The program could not be started: {error}".encode(errors="replace"))
     os._exit(127)
+
+
+def _rehearse_order() -> None:
+    """Take the steps of an order once while nothing waits, for the same reason."""
+    decode(encode(_SAMPLE), {name_of(Start): Start})
+    _identity(_SAMPLE.cwd)
+    _enter(_SAMPLE.cwd, None)
 
 
 _SAMPLE = Start(0, "t", ("true",), "/", {"PATH": "/bin"}, programs=(CheckedProgram("/bin/true", (0,)),))
