@@ -92,9 +92,12 @@ export class Store {
     const next = advance(this.model, frame, received);
     this.stale = next === null;
     if (!next) return false;
-    if (next.started.seq !== this.model.started.seq) this.restart = next.started;
+    const isNewDaemon = next.started.seq !== this.model.started.seq;
+    if (isNewDaemon) this.restart = next.started;
     const known = this.model.seq;
     this.model = next;
+    // The snapshot was the previous daemon's: while none runs, the keeper holds the port, and the socket waits there.
+    if (isNewDaemon) void this.refreshHeading();
     this.notify(frame.entries.filter(({ seq }) => seq > known));
     return true;
   };
