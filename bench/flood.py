@@ -158,12 +158,8 @@ MEASUREMENTS = tuple(
     Measurement(
         (
             Line(f"{attack.title}: daemon RSS growth", "MB", Target("at most", GROWTH_MB)),
-            Line(
-                f"… RSS {RETURN_SECONDS:.0f} s after its end, beside before",
-                "MB",
-                Target("times at most", 1.1),
-            ),
-            Line("… another client's reads p95, beside before and after", "ms", Target("times at most", 2)),
+            Line(f"{attack.title}: RSS {RETURN_SECONDS:.0f} s later", "MB", Target("times at most", 1.1)),
+            Line(f"{attack.title}: others' p95", "ms", Target("times at most", 2)),
         ),
         with_daemon(partial(measure_attack, attack)),
     )
