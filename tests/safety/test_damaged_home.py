@@ -1,8 +1,10 @@
 """A home with damaged files: `handrail up` ends in time with one sentence, as does the doctor. As an ordinary user."""
 
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -13,8 +15,12 @@ from tests.support.user_account import Account, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-BOUND = 50.0
-"""Seconds for a command. On an idle machine it takes two."""
+BOUND = 20.0
+"""Seconds for a command on an idle machine, where it takes two. A hang takes at least the 15 of a start."""
+START_SECONDS = 15.0
+"""For so long, `up` waits for a daemon in the background."""
+BUSY_SECONDS = 5.0
+"""A foreground start that takes so long shows a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +37,7 @@ def sound(new_account: Callable[..., Account]) -> Account:
 def account(sound: Account) -> Generator[Account]:
     yield sound
     sound.handrail("down", "--force")
-    until(lambda: not sound.processes(), "all of it has ended", within=20)
+    until(lambda: not sound.processes(), "all of it has ended")
     shutil.rmtree(sound.home)
     shutil.copytree(sound.root / "copy", sound.home)
     for path in (sound.home, *sound.home.rglob("*")):
@@ -87,9 +93,10 @@ def replace_by_fifo(name: str) -> Callable[[Account], None]:
         pytest.param(empty, "is empty, but the journal had", id="empty database"),
         pytest.param(remove, "is empty, but the journal had", id="no database"),
         pytest.param(make_read_only, "The journal could not be written", id="read-only database"),
-        pytest.param(make_folder_read_only, "ermission denied", id="read-only folder"),
+        pytest.param(
+            make_folder_read_only, "ermission denied|The journal could not be written", id="read-only folder"
+        ),
         pytest.param(overwrite, "file is not a database", id="random bytes"),
-        pytest.param(spoil_rule, "a row in `rules` that cannot be read", id="bad row"),
         pytest.param(
             replace_by_fifo("config.toml"), "config.toml is not a regular file", id="FIFO as config"
         ),
@@ -112,16 +119,31 @@ def test_a_damaged_home_gives_one_sentence_in_time(
     account: Account, damage: Callable[[Account], None], words: str
 ) -> None:
     damage(account)
-    for command in (("up", "--no-open"), ("up", "--foreground", "--no-open")):
-        began = time.monotonic()
-        done = account.handrail(*command)
-        assert time.monotonic() - began < BOUND
-        assert done.returncode in (1, 3)
-        assert len(done.stderr.splitlines()) == 1, done.stderr
-        # On a busy machine the start in the background takes longer than `up` waits.
-        assert words in done.stderr or "nobody came to its socket in time" in done.stderr
-        assert "+--" not in done.stderr
-    assert words in done.stderr
+    began = time.monotonic()
+    check_refusal(account.handrail("up", "--foreground", "--no-open"), words)
+    took = time.monotonic() - began
+
+    began = time.monotonic()
+    done = account.handrail("up", "--no-open")
+    assert time.monotonic() - began < max(BOUND, START_SECONDS + 4 * took)
+    is_busy = took > BUSY_SECONDS and "nobody came to its socket in time" in done.stderr
+    check_refusal(done, "nobody came to its socket in time" if is_busy else words)
     checked = account.handrail("doctor")
     assert "Traceback" not in checked.stderr
     assert checked.stdout
+
+
+def check_refusal(done: "subprocess.CompletedProcess[str]", words: str) -> None:
+    assert done.returncode in (1, 3)
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert re.search(words, done.stderr), done.stderr
+    assert "+--" not in done.stderr
+
+
+def test_a_row_that_cannot_be_read_is_named_and_not_used(account: Account) -> None:
+    spoil_rule(account)
+    assert "a rule r-bad that no event added" in account.handrail("doctor").stdout
+    started = account.handrail("up", "--no-open")
+    assert started.returncode == 0
+    assert "a rule r-bad that no event added" in started.stdout
+    assert "r-bad" not in account.handrail("rules", "--all").stdout

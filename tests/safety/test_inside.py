@@ -3,6 +3,7 @@
 None of it makes a person of it. As the tests beside this one, all of it as an ordinary user.
 """
 
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,7 @@ def test_a_command_finds_no_credential_and_no_secret_in_its_environment(
     mine = {"HANDRAIL_HOME", "HANDRAIL_TERMINAL"}
     environ: dict[str, str] = loot.told["environ"]
     assert {name for name in environ if name.startswith("HANDRAIL")} == mine
+    assert re.fullmatch(r"[\w-]{1,20}", environ["HANDRAIL_TERMINAL"])
     assert "FAKE_API_KEY" not in environ
     for secret in (hostile.person, hostile.agent, "sk-of-the-person"):
         assert secret not in str(environ)

@@ -1,14 +1,16 @@
 """A keeper or a daemon that hangs: every command names the process and the remedy, and `down --force` is the remedy."""
 
+import json
 import os
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from tests.support.cli_home import Home, wait_for
+from tests.support.cli_home import BOUND, Home, wait_for
 from tests.support.processes import is_alive
 
 from handrail.cli.client import reach
@@ -117,6 +119,7 @@ def test_a_client_that_needs_a_daemon_gets_the_sentence_too(alone: Home) -> None
     with stopped(keeper):
         os.kill(daemon, signal.SIGKILL)
         wait_for(lambda: not is_alive(daemon) or None, "the daemon's end")
-        door = alone.run("mcp")
-        assert sentence(keeper) in door.out + door.err
+        with alone.start("mcp", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as door:
+            out, _ = door.communicate('{"jsonrpc":"2.0","id":1,"method":"ping"}\n', timeout=BOUND)
+        assert sentence(keeper) in json.loads(out)["error"]["message"]
         alone.ok("down", "--force")
