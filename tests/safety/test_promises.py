@@ -243,6 +243,18 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
 PROOFS = [(name, proof) for name, (_, proofs) in PROMISES.items() for proof in proofs]
 
 
+ATTACKS = [
+    f"{level}{n}" for level, count in {"C": 6, "H": 5, "M": 10, "L": 7}.items() for n in range(1, count + 1)
+]
+"""The breaks that an independent review found: docs/safety.md names them, and a test for each."""
+
+
+def read_attacks() -> dict[str, list[str]]:
+    """The table of known attacks in docs/safety.md: each number with the names of its tests."""
+    rows = re.findall(r"^\| ([CHML]\d+) \|.*\| ([^|]+) \|$", (ROOT / "docs" / "safety.md").read_text(), re.M)
+    return {number: re.findall("`([^`]+)`", tests) for number, tests in rows}
+
+
 def find(proof: str) -> Any:
     """The test that a dotted name below `tests` stands for."""
     module, _, name = proof.rpartition(".")
@@ -259,6 +271,17 @@ def test_each_proof_of_a_promise_is_a_test_that_runs(promise: str, proof: str) -
     assert callable(test), promise
     marks: list[pytest.Mark] = getattr(test, "pytestmark", [])
     assert not {"skip", "xfail"} & {mark.name for mark in marks}, promise
+
+
+def test_every_known_attack_has_tests() -> None:
+    assert list(read_attacks()) == ATTACKS
+    assert [number for number, tests in read_attacks().items() if not tests] == []
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_each_test_of_an_attack_is_a_test_that_runs(attack: str) -> None:
+    for proof in read_attacks()[attack]:
+        test_each_proof_of_a_promise_is_a_test_that_runs(attack, proof)
 
 
 def test_a_proof_that_is_missing_is_noticed() -> None:
