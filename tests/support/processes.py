@@ -102,13 +102,33 @@ def boot_ticks() -> int:
 
 
 def started_since(tick: int, roots: frozenset[int], places: tuple[Path, ...]) -> list[ProcessInfo]:
-    """Everything of a home that was started at this tick or later and is not gone, whether it lives or is a zombie."""
+    """Everything of a home that was started at this tick or later and is not gone, whether it lives or is a zombie.
+
+    Leaves out the spare warden, which the keeper holds ready for the next command.
+    """
     alive = {each.pid: each for each in _all()}
+    spare = _spare_wardens(alive)
     return [
         each
         for each in alive.values()
-        if each.started >= tick and (_is_below(each, roots, alive) or _is_at(each, places))
+        if each.started >= tick
+        and each.pid not in spare
+        and (_is_below(each, roots, alive) or _is_at(each, places))
     ]
+
+
+def _spare_wardens(alive: dict[int, ProcessInfo]) -> set[int]:
+    """Wardens whose leader has not executed a program yet, and those leaders: both still have a warden's name."""
+    wardens = {pid for pid in alive if _name(pid) == "handrail-warden"}
+    leaders = {pid for pid in wardens if alive[pid].parent in wardens}
+    return leaders | {alive[pid].parent for pid in leaders}
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _is_below(one: ProcessInfo, roots: frozenset[int], alive: dict[int, ProcessInfo]) -> bool:
