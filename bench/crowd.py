@@ -61,17 +61,17 @@ def call_together(
 ) -> Crowd:
     """Let every client make so many calls, each after its last answer."""
     poll = select.poll()
-    for client in clients:
-        client.reconnect()
-    by_descriptor = {client.fileno(): client for client in clients}
-    left = dict.fromkeys(by_descriptor, times)
+    by_descriptor: dict[int, HttpClient] = {}
     sent: dict[int, float] = {}
     samples: list[float] = []
     began = time.perf_counter()
-    for descriptor, client in by_descriptor.items():
-        poll.register(descriptor, select.POLLIN)
-        sent[descriptor] = time.perf_counter()
+    for client in clients:
+        client.connect()
+        by_descriptor[client.fileno()] = client
+        poll.register(client, select.POLLIN)
+        sent[client.fileno()] = time.perf_counter()
         client.begin(tool, arguments)
+    left = dict.fromkeys(by_descriptor, times)
     while sent:
         for descriptor in _wait_readable(poll):
             client = by_descriptor[descriptor]

@@ -15,7 +15,7 @@ class HttpClient:
 
     def __init__(self, host: str, port: int, bearer: str = "") -> None:
         self._address = host, port
-        self._socket = socket.create_connection(self._address, CONNECT_SECONDS)
+        self._socket = socket.socket()
         self._headers = [
             f"Host: {host}:{port}",
             "Content-Type: application/json",
@@ -27,6 +27,7 @@ class HttpClient:
         self._last = 0
 
     def initialize(self) -> None:
+        self.connect()
         info = {"name": "handrail-bench", "version": "1"}
         self._request("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": info})
         head = self._wait()
@@ -35,7 +36,7 @@ class HttpClient:
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         self._wait()
 
-    def reconnect(self) -> None:
+    def connect(self) -> None:
         """Go on with the session over a new connection: servers close one that is idle for seconds."""
         self._socket.close()
         self._socket = socket.create_connection(self._address, CONNECT_SECONDS)

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from tests.support.sample_events import call_opened
 
 from handrail.store import events
-from handrail.store.events import Event, ThreadDeleted, ThreadOpened, ThreadRenamed, decode, encode
+from handrail.store.events import (
+    Event,
+    JournalCompacted,
+    ThreadDeleted,
+    ThreadOpened,
+    ThreadRenamed,
+    decode,
+    encode,
+)
 from handrail.store.journal import open_journal
 from handrail.store.records import open_records
 from handrail.store.values import Json
@@ -64,12 +72,26 @@ def test_every_kind_of_event_is_tried() -> None:
     }
 
 
+def compacted(facts: list[Event]) -> set[int]:
+    """The numbers of the events that later ones removed."""
+    return {
+        seq
+        for place, fact in enumerate(facts, 1)
+        if isinstance(fact, JournalCompacted)
+        for gap in fact.gaps
+        if gap.last < place
+        for seq in range(max(1, gap.first), gap.last + 1)
+    }
+
+
 def without_erased(facts: list[Event]) -> list[Event]:
-    """A conversation that is deleted takes the facts with it that hold its title."""
+    """Without events with a title of a thread that is deleted later, and without compacted ones."""
+    gone = compacted(facts)
     deleted = {fact.thread: place for place, fact in enumerate(facts) if isinstance(fact, ThreadDeleted)}
     return [
         fact
         for place, fact in enumerate(facts)
+        if place + 1 not in gone
         if not (isinstance(fact, ThreadOpened | ThreadRenamed) and place < deleted.get(fact.thread, 0))
     ]
 

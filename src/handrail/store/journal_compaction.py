@@ -49,7 +49,8 @@ class JournalCompacted:
 
 
 def statements(seq: int, event: JournalCompacted) -> list[Statement]:
-    return [statement for gap in event.gaps for statement in _remove(seq, gap)]
+    """Remove the runs. Only events before this one: no event removes itself."""
+    return [statement for gap in event.gaps if gap.last < seq for statement in _remove(seq, gap)]
 
 
 def _remove(seq: int, gap: Gap) -> Iterator[Statement]:
@@ -69,7 +70,7 @@ _REMOVED = (
     "DELETE FROM events WHERE seq BETWEEN ? AND ?",
     "DELETE FROM compacted WHERE last BETWEEN ? AND ?",
 )
-_GAP = "INSERT INTO compacted (first, last, chain, events, recorded_seq) VALUES (?, ?, ?, ?, ?)"
+_GAP = "INSERT OR REPLACE INTO compacted (first, last, chain, events, recorded_seq) VALUES (?, ?, ?, ?, ?)"
 
 
 def read_gaps(connection: sqlite3.Connection, after: int = 0, upto: int = (1 << 63) - 1) -> list[Gap]:
