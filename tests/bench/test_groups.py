@@ -17,7 +17,9 @@ def test_named_groups_run_in_the_given_order_and_once() -> None:
 
 
 def test_an_unknown_name_gets_a_sentence_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UnknownGroup, match=r"There is no group nope here. Known groups: door, restart, read, "):
+    with pytest.raises(
+        UnknownGroup, match=r"There is no group nope here. Known groups: door, restart, read, "
+    ):
         select_groups(["read", "nope"])
     assert main(["nope"]) == 2
     assert "Known groups: door, restart, read" in capsys.readouterr().err
