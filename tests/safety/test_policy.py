@@ -280,7 +280,8 @@ def test_a_command_cannot_accept_for_the_person(ground: Ground) -> None:
     ground.write_config(ALLOW_ALL)
     ground.kill_daemon()
     ground.start_by_keeper()
-    line = f"{ground.account.python} -m handrail rules accept --yes"
+    # A command does not inherit HANDRAIL_HOME: without it, the attack would not find the daemon.
+    line = f"HANDRAIL_HOME={ground.account.home} {ground.account.python} -m handrail rules accept --yes"
     call = ground.account.call(ground.agent, "execute_command", command=line, wait_seconds=0)
     ground.account.allow(call["call_id"], ground.account.sign_in())
 
