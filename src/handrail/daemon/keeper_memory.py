@@ -42,7 +42,8 @@ HEAD_SECONDS = 1.0
 """Least seconds between two stored heads of the journal. Bounds the cost under load."""
 KEEP_SECONDS = 2.0
 """Bounds the wait for a keeper that hangs: a person waits for the rule that is being added."""
-RETRY_SECONDS = 0.2
+RETRY_SECONDS = 0.02
+"""Interval at which a lost keeper is looked for. Short: until the next one knows the policy, another daemon would not."""
 
 
 class PolicyMemory:
@@ -97,7 +98,8 @@ class PolicyMemory:
                     continue
                 await self._store(policy)
                 await self._wait_for_news()
-                await anyio.sleep(HEAD_SECONDS)
+                with anyio.move_on_after(HEAD_SECONDS):
+                    await self._lost.wait()
 
     async def store_head(self, policy: AcceptedPolicy) -> Link | None:
         """Store the head of the journal and return it; None without a keeper, or if no person has accepted how the
