@@ -43,7 +43,7 @@ class AgentDaemon:
     """The processes that everything here is started by."""
 
     def since(self, tick: int, workspace: Path) -> list[ProcessInfo]:
-        return processes.started_since(tick, self.roots, (self.home.places.state, workspace))
+        return processes.started_since(tick, self.roots, (self.home.places.state, workspace), workspace)
 
     async def descriptors(self) -> int:
         return (await self.person.get("health"))["daemon"]["descriptors"]

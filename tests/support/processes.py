@@ -96,30 +96,40 @@ class ProcessInfo:
         return f"{self.pid} below {self.parent}: {self.command}"
 
 
+WARDEN = "handrail-warden"
+"""The name of a warden's process."""
+
+
 def boot_ticks() -> int:
     """Ticks since boot, as in /proc. Rounded down to include this tick."""
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS)
 
 
-def started_since(tick: int, roots: frozenset[int], places: tuple[Path, ...]) -> list[ProcessInfo]:
+def started_since(
+    tick: int, roots: frozenset[int], places: tuple[Path, ...], workspace: Path | None = None
+) -> list[ProcessInfo]:
     """Everything of a home that was started at this tick or later and is not gone, whether it lives or is a zombie.
 
-    Leaves out the spare warden, which the keeper holds ready for the next command.
+    Leaves out the spare warden, which the keeper holds ready for the next command. Commands in the workspace count even
+    if they are older: they may have been started by a spare warden, which was forked before.
     """
     alive = {each.pid: each for each in _all()}
     spare = _spare_wardens(alive)
+
+    def counts(one: ProcessInfo) -> bool:
+        is_command = workspace is not None and _name(one.parent) == WARDEN and _is_at(one, (workspace,))
+        return one.pid not in spare and (one.started >= tick or is_command)
+
     return [
         each
         for each in alive.values()
-        if each.started >= tick
-        and each.pid not in spare
-        and (_is_below(each, roots, alive) or _is_at(each, places))
+        if counts(each) and (_is_below(each, roots, alive) or _is_at(each, places))
     ]
 
 
 def _spare_wardens(alive: dict[int, ProcessInfo]) -> set[int]:
     """Wardens whose leader has not executed a program yet, and those leaders: both still have a warden's name."""
-    wardens = {pid for pid in alive if _name(pid) == "handrail-warden"}
+    wardens = {pid for pid in alive if _name(pid) == WARDEN}
     leaders = {pid for pid in wardens if alive[pid].parent in wardens}
     return leaders | {alive[pid].parent for pid in leaders}
 
