@@ -27,7 +27,7 @@ async def test_one_program_serves_all_threads_and_is_started_once_for_all_who_wa
         got: list[Agent] = []
 
         async def want(thread: str) -> None:
-            got.append(await stage.agents.get("scripted", thread))
+            got.append(await stage.agent("scripted", thread))
 
         with anyio.fail_after(BOUND):
             async with anyio.create_task_group() as group:
