@@ -61,7 +61,7 @@ def test_a_folder_that_may_not_be_searched_is_passed_over(tmp_path: Path) -> Non
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     find = f"print(programs.find_program('tool', '{closed}/bin'))"
-    code = f"import os, sys; sys.path.insert(0, {str(SRC)!r}); from handrail.launcher import programs; programs.find_program('sh', bundled=True); os.setuid(12345); {find}"
+    code = f"import os, sys; sys.path.insert(0, {str(SRC)!r}); from handrail.launcher import trusted_programs as programs; programs.find_program('sh', bundled=True); os.setuid(12345); {find}"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
     )

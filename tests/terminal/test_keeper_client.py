@@ -57,6 +57,7 @@ async def connected(keeper: Keeper) -> AsyncGenerator[None]:
 async def test_a_keeper_that_hangs_after_its_hello_is_answered_for_with_a_sentence(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(keeper_client, "HEALTH_SECONDS", 0.05)
     monkeypatch.setattr(keeper_client, "REPLY_SECONDS", 0.05)
     places, keeper = Places.under(home), Keeper(Places.under(home))
     async with saying(places, Welcome(PROTOCOL, 1)), connected(keeper):

@@ -52,17 +52,21 @@ class ConnectionBudget:
     def of_process(cls) -> "ConnectionBudget":
         """Share what this process may open beyond what it has open now."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        room = MOST if soft == resource.RLIM_INFINITY else soft - _open_descriptors() - RESERVE
+        room = MOST if soft == resource.RLIM_INFINITY else soft - _count_descriptors(soft) - RESERVE
         room = max(LEAST, min(MOST, room))
         backlog = max(4, min(BACKLOG, room // 4))
         room -= backlog if room > LEAST + backlog else 0
         return cls(http=room // 2, local=room - room // 2, backlog=backlog)
 
 
-def _open_descriptors() -> int:
+def _count_descriptors(most: int) -> int:
+    """The number of open descriptors; `most` if not even one more can be opened to count them."""
     for folder in ("/proc/self/fd", "/dev/fd"):
         if Path(folder).is_dir():
-            return len(os.listdir(folder))  # noqa: PTH208 - only their number is needed
+            try:
+                return len(os.listdir(folder))  # noqa: PTH208 - only their number is needed
+            except OSError:
+                return most
     return 0
 
 
