@@ -10,7 +10,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
-    with alone.start("demo", "--no-open", stdout=subprocess.PIPE) as demo:
+    with alone.start("demo", "--no-open", stdout=subprocess.PIPE, start_new_session=True) as demo:
         assert demo.stdout is not None
         alone.comes_up()
         asked = {row["title"]: row for row in alone.asked(4, anywhere=True)}
