@@ -12,7 +12,7 @@ GC_THRESHOLD = 50_000
 collection."""
 
 RELEASE_SECONDS = 2.0
-"""Delay before the memory of clients that left is returned, so that many of them are handled together."""
+"""Delay after the last client left before memory is returned: during a flood, each return would delay other clients."""
 
 
 def tune_gc() -> None:
@@ -26,7 +26,7 @@ def tune_gc() -> None:
 
 
 def release_memory() -> None:
-    """Collect garbage and return free heap pages to the system. Takes some milliseconds.
+    """Collect garbage and return free heap pages to the system. Takes up to 100 ms.
 
     glibc keeps freed pages for later; after a flood that would look like a leak for as long as the daemon runs.
     """

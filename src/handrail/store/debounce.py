@@ -14,18 +14,22 @@ TICK_SECONDS = 0.001
 
 
 class Debounce:
-    """Runs a function once, `seconds` after the first request. Use it only in the loop that created it."""
+    """Runs a function once, `seconds` after the first request. Use it only in the loop that created it.
 
-    def __init__(self, seconds: float, function: Callable[[], object]) -> None:
+    With `postpones`, it runs `seconds` after the last request.
+    """
+
+    def __init__(self, seconds: float, function: Callable[[], object], *, postpones: bool = False) -> None:
         self._seconds = seconds
         self._function = function
+        self._postpones = postpones
         self._later = later_here()
         self._due: float | None = None
         self._armed = False
 
     def request(self) -> None:
-        """Request a run. A request while one is pending does not postpone it."""
-        if self._due is None:
+        """Request a run."""
+        if self._due is None or self._postpones:
             self._due = time.monotonic() + self._seconds
             self._arm(self._seconds)
 

@@ -12,7 +12,7 @@ from tests.support.gate_world import gate_world
 from handrail.server.access import Callers, Client
 from handrail.server.mcp import streamable_http
 from handrail.server.mcp.mcp_server import McpServers
-from handrail.server.mcp.streamable_http import Sessions, StreamableHttp
+from handrail.server.mcp.streamable_http import BUSY_EASY, OPEN_SECONDS, Sessions, StreamableHttp
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
 
@@ -88,6 +88,24 @@ def test_requests_that_open_sessions_at_the_same_time_count() -> None:
     with sessions.opening("k"), sessions.opening("k"):
         assert not sessions.can_open("k")
     assert sessions.can_open("k")
+
+
+@pytest.mark.anyio
+async def test_a_credential_with_many_sessions_opens_the_next_ones_slowly_and_others_do_not_wait() -> None:
+    sessions = Sessions()
+    opened(sessions, "k", *map(str, range(BUSY_EASY)))
+    ready: list[str] = []
+
+    async def take_turn(credential: str) -> None:
+        await sessions.take_turn_to_open(credential)
+        ready.append(credential)
+
+    began = anyio.current_time()
+    async with anyio.create_task_group() as group:
+        for credential in ("k", "k", "k", "other"):
+            group.start_soon(take_turn, credential)
+    assert ready == ["other", "k", "k", "k"]
+    assert anyio.current_time() - began >= 3 * OPEN_SECONDS
 
 
 def test_a_session_belongs_to_the_credential_that_opened_it() -> None:

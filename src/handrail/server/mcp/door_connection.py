@@ -116,7 +116,7 @@ class DoorServer:
         """Return memory to the system soon: once for many connections that end together."""
         self._left = 0
         if self._release is None:
-            self._release = Debounce(RELEASE_SECONDS, release_memory)
+            self._release = Debounce(RELEASE_SECONDS, release_memory, postpones=True)
         self._release.request()
 
     def _caller(self, peer: DoorPeer, name: str) -> Caller:

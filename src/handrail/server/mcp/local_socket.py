@@ -73,6 +73,10 @@ RETRY_SECONDS = 0.2
 """Delay before the next accept when the process has no file descriptor left."""
 DOORS_MAX = 128
 """Doors at a time: bounds memory, about 50 kB each."""
+REFUSAL_SECONDS = 0.008
+"""Delay before a door is refused for want of room. Leaves most of the event loop to others when a client tries again."""
+REFUSALS_DELAYED = 8
+"""Refusals that are delayed at a time. More are sent immediately: they must not hold connections."""
 FOR_PEOPLE = 2
 """Connections that doors cannot take: without them no person could approve anything."""
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -91,6 +95,7 @@ class LocalSocketServer:
         self._access = access
         self._lineage = lineage
         self._doors = 0
+        self._refusing = 0
         self._open: set[SocketStream] = set()
         self._greeting: dict[SocketStream, anyio.CancelScope] = {}
         """Peers that have not sent their hello yet, oldest first."""
@@ -137,7 +142,7 @@ class LocalSocketServer:
         elif self._is_full(hello):
             await self._refuse(stream, FULL)
         elif hello.want == "mcp" and self._doors >= DOORS_MAX:
-            await self._refuse(stream, CROWDED)
+            await self._refuse_later(stream, CROWDED)
         elif hello.want == "mcp":
             if not hello.orphaned:
                 self._lineage.launched_door(raw)
@@ -195,6 +200,15 @@ class LocalSocketServer:
 
     async def _welcome(self, stream: SocketStream, more: Json) -> None:
         await _send_json(stream, {**self._about, "ok": True, **more})
+
+    async def _refuse_later(self, stream: SocketStream, why: str) -> None:
+        if self._refusing < REFUSALS_DELAYED:
+            self._refusing += 1
+            try:
+                await anyio.sleep(REFUSAL_SECONDS)
+            finally:
+                self._refusing -= 1
+        await self._refuse(stream, why)
 
     async def _refuse(self, stream: SocketStream, why: str) -> None:
         await _send_json(stream, {**self._about, "ok": False, "why": why})

@@ -37,9 +37,11 @@ SESSIONS_MAX = 32
 SESSIONS_TOTAL = 1024
 """Sessions of all credentials: bounds memory. Above this, no credential can open another."""
 BUSY_EASY = 8
-"""Requests in progress of one credential, above which its next ones take turns."""
+"""Requests in progress, or sessions, of one credential, above which its next ones take turns."""
 TURN_SECONDS = 0.02
 """Interval between two requests that take turns. Leaves most of the event loop to other clients."""
+OPEN_SECONDS = 0.01
+"""The same for requests that open a session."""
 IDLE_SECONDS = 30 * 60.0
 """A session without a request or an open stream for this long is ended. Its client gets 404, and initializes again."""
 _GONE = "handrail.gone"
@@ -69,7 +71,7 @@ class StreamableHttp:
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
         """Serve requests until cancelled."""
-        self._release = Debounce(RELEASE_SECONDS, release_memory)
+        self._release = Debounce(RELEASE_SECONDS, release_memory, postpones=True)
         async with self._manager.run():
             task_status.started()
             await anyio.sleep_forever()
@@ -118,6 +120,7 @@ class StreamableHttp:
                     self._sessions.open(credential, opened)
             await send(message)
 
+        await self._sessions.take_turn_to_open(credential)
         with self._sessions.opening(credential):
             await self._manager.handle_request(scope, receive, send_watched)
         for excess in self._sessions.take_excess(credential):
@@ -184,6 +187,13 @@ class Sessions:
         if sum(known.busy.values()) >= BUSY_EASY or known.turn.locked():
             async with known.turn:
                 await anyio.sleep(TURN_SECONDS)
+
+    async def take_turn_to_open(self, credential: str) -> None:
+        """Open the sessions of a credential one after another when it has many: opening one takes milliseconds."""
+        known = self._of.get(credential)
+        if known is not None and len(known.busy) + known.opening >= BUSY_EASY:
+            async with known.turn:
+                await anyio.sleep(OPEN_SECONDS)
 
     def open(self, credential: str, session: str) -> None:
         self._of.setdefault(credential, _Sessions()).busy[session] = 0
