@@ -208,6 +208,46 @@ async def test_what_lands_between_reading_and_sleeping_still_wakes_the_follower(
         assert words(follower.entries) == ["two"]
 
 
+async def test_a_follower_is_woken_only_by_the_events_it_wants(kept: JournalFiles) -> None:
+    async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
+        follower = Follower()
+        await append_all(journal, "past")
+        group.start_soon(journal.follow, 1, follower.send, lambda event: event == daemon_stopped("wanted"))
+        await anyio.wait_all_tasks_blocked()
+        await append_all(journal, "other", "other")
+        await anyio.wait_all_tasks_blocked()
+        assert follower.entries == []
+        await append_all(journal, "other", "wanted", "other")
+        await follower.reached(3)
+        await append_all(journal, "other")
+        await append_all(journal, "wanted")
+        await follower.reached(4)
+        assert words(follower.entries) == ["other", "wanted", "other", "wanted"]
+        group.cancel_scope.cancel()
+
+
+async def test_a_follower_gets_what_it_wants_from_a_commit_during_its_read(kept: JournalFiles) -> None:
+    async with open_journal(kept.path, kept.head) as journal:
+        await append_all(journal, "one")
+    with closing(sqlite3.connect(kept.path)) as other:
+        other.execute("UPDATE events SET payload = NULL")
+        other.commit()
+    reader = LateReader(kept.path)
+    with closing(Journal(open_files(kept.path, kept.head), reader)) as journal:
+
+        async def land() -> None:
+            await append_all(journal, "two")
+            await append_all(journal, "three")
+
+        reader.meanwhile = land
+        follower = Follower()
+        async with anyio.create_task_group() as group:
+            group.start_soon(journal.follow, 0, follower.send, lambda event: event == daemon_stopped("two"))
+            await follower.reached(1)
+            group.cancel_scope.cancel()
+        assert words(follower.entries)[0] == "two"
+
+
 async def test_reconnecting_is_connecting_again_with_the_last_number_seen(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal:
         follower = Follower()

@@ -17,7 +17,7 @@ from handrail.gate.rules.policy_snapshot import PolicyChange
 from handrail.hidden_text import hidden_name
 from handrail.launcher.child import LaunchError, start_program
 from handrail.launcher.trusted_programs import find_program
-from handrail.store.events import ApprovalOpened, Entry
+from handrail.store.events import ApprovalOpened, Entry, Event
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,8 @@ class Notifier:
         if changes:
             await self._show(*build_warning(changes))
         async with anyio.create_task_group() as group:
-            group.start_soon(self._gate.journal.follow, self._gate.journal.head, self._collect_approvals)
+            journal = self._gate.journal
+            group.start_soon(journal.follow, journal.head, self._collect_approvals, _is_approval)
             while True:
                 await self._has_new.wait()
                 self._has_new = anyio.Event()
@@ -121,6 +122,10 @@ class Notifier:
         child = start_program(argv, environment=self._environment, keep_output=False)
         child.wait(self._bound)
         child.close()
+
+
+def _is_approval(event: Event) -> bool:
+    return isinstance(event, ApprovalOpened)
 
 
 def build_notification(waiting: Sequence[Call]) -> tuple[str, str]:

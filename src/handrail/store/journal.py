@@ -78,6 +78,7 @@ class Journal:
         self._again_soon = Debounce(AGAIN_SECONDS, self.append_again)
         self._waiting: dict[int, Waiter] = {}
         self._bell = Bell()
+        self._cursors: set[_Cursor] = set()
         self._ring = Ring(self.durable)
         self._reader = reader
 
@@ -168,16 +169,30 @@ class Journal:
             return near
         return await self._reader.read(lambda connection: _after(connection, seq, limit))
 
-    async def follow(self, seq: int, send: Callable[[Sequence[Entry]], Awaitable[None]]) -> Never:
-        """Send every committed entry after `seq`, in order and once, at the pace of `send`, until cancelled."""
-        while True:
-            bell = self._bell.next()  # taken before reading: a commit during the read sets this one
-            entries = await self.since(seq)
-            if entries:
-                await send(entries)
-                seq = entries[-1].seq
-            else:
-                await bell.wait()
+    async def follow(
+        self,
+        seq: int,
+        send: Callable[[Sequence[Entry]], Awaitable[None]],
+        wants: Callable[[Event], bool] | None = None,
+    ) -> Never:
+        """Send every committed entry after `seq`, in order and once, at the pace of `send`, until cancelled.
+
+        With `wants`, a commit without an event that it accepts does not wake the follower: its entries are skipped.
+        """
+        cursor = _Cursor(seq, wants)
+        self._cursors.add(cursor)
+        try:
+            while True:
+                bell = cursor.bell.next()  # taken before reading: a commit during the read sets this one
+                entries = await self.since(cursor.seq)
+                if entries:
+                    await send(entries)
+                    cursor.seq = entries[-1].seq
+                else:
+                    cursor.has_all = not bell.is_set()
+                    await bell.wait()
+        finally:
+            self._cursors.discard(cursor)
 
     def close(self) -> None:
         """Write everything queued and close the files. Blocks."""
@@ -214,6 +229,8 @@ class Journal:
         self._wake_committed()
         if rows:
             self._bell.ring()
+            for cursor in self._cursors:
+                cursor.move(rows)
         if self._watchers:
             self._notify(rows)
 
@@ -241,6 +258,28 @@ class Journal:
         waiting = self._waiting.pop(seq, None)
         if waiting is not None:
             waiting.set()
+
+
+class _Cursor:
+    """The position of a follower."""
+
+    __slots__ = ("_wants", "bell", "has_all", "seq")
+
+    def __init__(self, seq: int, wants: Callable[[Event], bool] | None) -> None:
+        self.seq = seq
+        self.bell = Bell()
+        self.has_all = False
+        """The follower has every committed entry, and waits for the next."""
+        self._wants = wants
+
+    def move(self, rows: Sequence[Row]) -> None:
+        """Wake the follower after a commit, or skip the rows if it waits and wants none of them."""
+        wants = self._wants
+        if self.has_all and wants is not None and not any(wants(row.event) for row in rows):
+            self.seq = max(self.seq, rows[-1].seq)
+        else:
+            self.has_all = False
+            self.bell.ring()
 
 
 def _after(connection: sqlite3.Connection, seq: int, limit: int) -> list[Entry]:

@@ -27,7 +27,7 @@ from handrail.errors import Conflict
 from handrail.gate.operation import Operation
 from handrail.store.actor import HANDRAIL, Actor, actor_from_text, agent_actor
 from handrail.store.blobs import Blobs, BlobUnavailable
-from handrail.store.events import CallOpened, CallSettled, Entry
+from handrail.store.events import CallOpened, CallSettled, Entry, Event
 from handrail.store.journal import Journal
 from handrail.store.records import Records
 from handrail.store.threads.message import Message
@@ -263,6 +263,12 @@ class Participants:
         """Remove and return the participants of a thread."""
         self._speakers.pop(thread, None)
         return [self._participants.pop(key) for key in list(self._participants) if key[0] == thread]
+
+    def wants(self, event: Event) -> bool:
+        """Whether `link_calls` has work for this event: most calls are made in no thread."""
+        if isinstance(event, CallOpened):
+            return event.caller.thread is not None
+        return isinstance(event, CallSettled) and event.call in self._calls
 
     async def link_calls(self, entries: Sequence[Entry]) -> None:
         """Link calls in the journal to the threads whose agents made them, over MCP or ACP."""

@@ -276,10 +276,10 @@ class Prompts:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Accept prompts until cancelled."""
-        journal = self._journal
+        journal, participants = self._journal, self._participants
         async with anyio.create_task_group() as group:
-            self._participants.group = group
-            group.start_soon(journal.follow, journal.head, self._participants.link_calls)
+            participants.group = group
+            group.start_soon(journal.follow, journal.head, participants.link_calls, participants.wants)
             task_status.started()
             try:
                 await anyio.sleep_forever()
