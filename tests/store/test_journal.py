@@ -12,7 +12,7 @@ from tests.support.sample_events import JournalFiles, call_opened, daemon_stoppe
 from handrail.errors import Unwritable
 from handrail.store import writer
 from handrail.store.database import open_files
-from handrail.store.events import CallOpened, DaemonStopped, Entry
+from handrail.store.events import CallOpened, DaemonStopped, Entry, Event
 from handrail.store.hash_chain import Link, read_head
 from handrail.store.journal import Journal, open_journal
 from handrail.store.query import Reader
@@ -208,11 +208,15 @@ async def test_what_lands_between_reading_and_sleeping_still_wakes_the_follower(
         assert words(follower.entries) == ["two"]
 
 
+def wants(word: str) -> Callable[[Event], bool]:
+    return lambda event: event == daemon_stopped(word)
+
+
 async def test_a_follower_is_woken_only_by_the_events_it_wants(kept: JournalFiles) -> None:
     async with open_journal(kept.path, kept.head) as journal, anyio.create_task_group() as group:
         follower = Follower()
         await append_all(journal, "past")
-        group.start_soon(journal.follow, 1, follower.send, lambda event: event == daemon_stopped("wanted"))
+        group.start_soon(journal.follow, 1, follower.send, wants("wanted"))
         await anyio.wait_all_tasks_blocked()
         await append_all(journal, "other", "other")
         await anyio.wait_all_tasks_blocked()
@@ -242,7 +246,7 @@ async def test_a_follower_gets_what_it_wants_from_a_commit_during_its_read(kept:
         reader.meanwhile = land
         follower = Follower()
         async with anyio.create_task_group() as group:
-            group.start_soon(journal.follow, 0, follower.send, lambda event: event == daemon_stopped("two"))
+            group.start_soon(journal.follow, 0, follower.send, wants("two"))
             await follower.reached(1)
             group.cancel_scope.cancel()
         assert words(follower.entries)[0] == "two"
