@@ -190,3 +190,19 @@ def test_inside_means_beneath_whatever_links_and_dots_say(
     truth = Path(os.path.realpath(root / "/".join(parts)))
     assert place.path == str(truth)
     assert place.inside == truth.is_relative_to(root)
+
+
+def test_only_a_real_path_has_a_status_without_resolving_it(root: Path) -> None:
+    if not open_beneath.has_openat2():
+        pytest.skip("this kernel has no openat2")
+    (root / "sub").mkdir()
+    (root / "sub/a").touch()
+    (root / "to_folder").symlink_to("sub")
+    (root / "sub/to_file").symlink_to("a")
+    os.mkfifo(root / "pipe")
+    for real in (root, root / "sub/a", root / "pipe"):
+        assert open_beneath.stat_real(str(real)) == os.lstat(real)
+    for other in ("to_folder/a", "sub/to_file", "sub/../pipe", "sub/", "missing", "nul\0"):
+        assert open_beneath.stat_real(f"{root}/{other}") is None
+    assert open_beneath.stat_real("sub/a") is None
+    assert open_beneath.stat_real("/proc/self/cwd") is None

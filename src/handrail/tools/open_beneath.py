@@ -12,6 +12,8 @@ from functools import cache
 
 _SYS_OPENAT2 = 437  # the same number on every Linux architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_NO_LINKS = _NO_MAGICLINKS | _NO_SYMLINKS
+_AT_FDCWD = -100
 _INTERRUPTIONS_MAX = 8
 """`openat2` returns EAGAIN while the path is being renamed; this bounds the retries."""
 
@@ -25,11 +27,32 @@ class _OpenHow(ctypes.Structure):
 
 def open_beneath(root: str, rest: str, flags: int) -> int:
     """Open `rest` (relative, no `..`) below `root`; a symbolic link in either raises OSError."""
+    if has_openat2() and ".." not in rest.split("/"):
+        return _openat2(_AT_FDCWD, f"{root}/{rest}", flags | os.O_CLOEXEC | os.O_NOFOLLOW, _NO_LINKS)
     top = _openat("/", root.lstrip("/") or ".", LOOK | os.O_DIRECTORY)
     try:
         return openat(top, rest, flags)
     finally:
         os.close(top)
+
+
+def stat_real(path: str) -> os.stat_result | None:
+    """The status of a file if `path` is its real path, absolute and without symbolic links; None if unknown."""
+    if (
+        not has_openat2()
+        or not path.startswith("/")
+        or path.startswith("//")
+        or os.path.normpath(path) != path
+    ):
+        return None
+    try:
+        descriptor = _openat2(_AT_FDCWD, path, LOOK, _NO_LINKS)
+    except (OSError, ValueError):
+        return None
+    try:
+        return os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def openat(folder: int, rest: str, flags: int) -> int:
@@ -77,8 +100,8 @@ def has_openat2() -> bool:
     return True
 
 
-def _openat2(folder: int, rest: str, flags: int) -> int:
-    how = _OpenHow(flags=flags, mode=0, resolve=_BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+def _openat2(folder: int, rest: str, flags: int, resolve: int = _BENEATH | _NO_LINKS) -> int:
+    how = _OpenHow(flags, 0, resolve)
     code = errno.EAGAIN
     for _ in range(_INTERRUPTIONS_MAX):
         descriptor = _libc().syscall(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from handrail.gate.tool import Refusal
 from handrail.store.values import Action, Caller, Claim, Json
-from handrail.tools.open_beneath import LOOK, open_beneath
+from handrail.tools.open_beneath import LOOK, open_beneath, stat_real
 from handrail.tools.protected_paths import is_obeyed, is_protected, is_repository, is_repository_part
 
 _NEVER_BLOCK = os.O_NONBLOCK | os.O_NOCTTY
@@ -198,12 +198,14 @@ class Workspace:
     def place(self, path: str) -> Place:
         """Resolve a path. Outside the workspace is not an error: the claim then needs approval."""
         asked = self._absolute(_checked(path))
-        real = os.path.realpath(asked)
+        found = stat_real(asked)
+        real = os.path.realpath(asked) if found is None else asked
         if any(_is_beneath(real, kernel) for kernel in _KERNEL):
             raise Refusal(
                 f"{path} is the kernel's, not a file. Read it with execute_command, in your own process."
             )
-        found = _look(real)
+        if found is None:
+            found = _look(real)
         if found is not None and stat.S_ISLNK(found.st_mode):
             raise Refusal(f"{path} is a symbolic link that leads back to itself. Name the file it should be.")
         inside = self.root is not None and _is_beneath(real, self.root)
