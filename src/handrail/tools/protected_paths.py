@@ -328,9 +328,9 @@ def is_in_bare_repository(folder: str) -> bool:
     """Whether git would take a folder, or one above, for a repository by its content. Searches as git does."""
     while True:
         inner = f"{folder.rstrip('/')}/.git"
-        if Path(inner).is_file() or _is_repository(git_names(inner)):
+        if os.path.isfile(inner) or is_repository(inner):  # noqa: PTH113 - runs for every command
             return False
-        if _is_repository(git_names(folder)):
+        if is_repository(folder):
             return True
         if folder in ("/", ""):
             return False

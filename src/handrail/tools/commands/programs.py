@@ -151,13 +151,13 @@ def find_program(name: str, cwd: str, path: str) -> Program | None:
     for folder in [""] if "/" in name else path.split(":"):
         own = os.path.expanduser(folder)  # noqa: PTH111 - bash expands a tilde in the PATH too
         try:
-            candidate = Path(cwd, own, name)
-            found = candidate.stat()
+            candidate = os.path.join(cwd, own, name)  # noqa: PTH118 - runs for every folder of the PATH
+            found = os.stat(candidate)  # noqa: PTH116
         except (OSError, ValueError):
             continue
         if os.access(candidate, os.X_OK) and not stat.S_ISDIR(found.st_mode):
             path_of_shell = name if "/" in name else os.path.join(own, name) if own else f"./{name}"  # noqa: PTH118
-            return Program(path_of_shell, str(candidate), found)
+            return Program(path_of_shell, str(Path(candidate)), found)
     return None
 
 
