@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import TextIO, cast
 
+PRELOADED = ("handrail.cli.command_line", "handrail.daemon.daemon", "handrail.server.api_app")
+"""Modules that import all that a daemon needs."""
 ARGUMENTS = ["handrail", "up", "--foreground", "--no-open"]
 
 
@@ -70,7 +72,7 @@ def _fork_server() -> TextIO:
 
 def main(descriptor: int) -> None:
     """Fork a daemon for each line, until the other end is closed."""
-    for name in ("handrail.cli.command_line", "handrail.daemon.daemon"):  # they load all that a daemon needs
+    for name in PRELOADED:
         importlib.import_module(name)
     os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps

@@ -12,6 +12,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.routing import BaseRoute, Mount
 from starlette.types import Receive, Scope, Send
 
+from handrail.server.api_app import build_api
 from handrail.server.app import build_app
 from handrail.server.context import ServerContext
 from handrail.server.mcp.mcp_endpoints import McpEndpoints
@@ -128,7 +129,7 @@ class Target:
 
 def targets() -> list[Target]:
     """Every route and socket. HEAD is left out where GET exists."""
-    app = build_app(cast("ServerContext", None), cast("McpEndpoints", _Unreached()))
+    app = build_app(build_api(cast("ServerContext", None)), cast("McpEndpoints", _Unreached()))
     return sorted(set(_walk(app.routes)), key=str)
 
 

@@ -47,12 +47,12 @@ from handrail.hardening import hide_memory
 from handrail.launcher.child import prestart
 from handrail.paths import Places
 from handrail.server.access import Access, Callers
-from handrail.server.api.call_models import Restart
-from handrail.server.api.calls import now_ms
-from handrail.server.api.threads import create_first_thread
+from handrail.server.api.daemon_models import Restart
+from handrail.server.api.models import now_ms
 from handrail.server.app import HOST, WebServer, build_guarded_app
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
+from handrail.server.first_thread import create_first_thread
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer
 from handrail.server.mcp.mcp_endpoints import McpEndpoints

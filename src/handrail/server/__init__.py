@@ -2,12 +2,12 @@
 
 EXPORTS = {
     "access": "Access Callers Client",
-    "api.call_models": "Restart",
-    "api.calls": "now_ms",
-    "api.threads": "create_first_thread",
+    "api.daemon_models": "Restart",
+    "api.models": "now_ms",
     "app": "HOST WebServer build_guarded_app",
     "connection_limit": "ConnectionBudget",
     "context": "Presence ServerContext",
+    "first_thread": "create_first_thread",
     "health": "LoopMonitor",
     "mcp.local_socket": "LocalSocketServer",
     "mcp.mcp_endpoints": "McpEndpoints",

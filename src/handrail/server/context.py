@@ -17,7 +17,7 @@ from handrail.gate.gate import Gate
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.gate.tool import Undoer
 from handrail.server.access import Access, Person
-from handrail.server.api.call_models import Restart
+from handrail.server.api.daemon_models import Restart
 from handrail.server.health import LoopMonitor
 from handrail.store.actor import Actor, person_on
 from handrail.store.blobs import Blobs, ImageRetention

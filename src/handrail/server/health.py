@@ -6,9 +6,10 @@ from collections import deque
 from pathlib import Path
 
 import anyio
+from starlette.requests import Request
 
 from handrail import __version__
-from handrail.server.api.call_models import Health, ProcessHealth
+from handrail.server.api.daemon_models import Health, ProcessHealth
 from handrail.terminal.keeper_client import Keeper, KeeperError, KeeperHangs
 
 BEAT_SECONDS = 0.02
@@ -74,6 +75,13 @@ class LoopMonitor:
             descriptors=keeper.descriptors,
             loop_lag_ms=keeper.lag_ms,
         )
+
+
+async def build_health(monitor: LoopMonitor, request: Request) -> Health:
+    """The answer to a request for the health; the process figures are only for a signed-in person."""
+    if request.scope.get("handrail.person") is None:
+        return Health(ok=True, version=__version__)
+    return await monitor.health()
 
 
 def _resident_bytes() -> int:

@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any, cast
 
-from handrail.server.app import build_api
+from handrail.server.api_app import build_api
 from handrail.server.context import ServerContext
 
 

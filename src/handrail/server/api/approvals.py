@@ -36,8 +36,8 @@ from handrail.server.api.approval_models import (
     ProposalView,
     Usual,
 )
-from handrail.server.api.calls import now_ms, usual_view
-from handrail.server.api.models import as_json
+from handrail.server.api.calls import usual_view
+from handrail.server.api.models import as_json, now_ms
 from handrail.server.api.rule_models import RuleBody, Suggestion, suggestion_view
 from handrail.server.context import ServerContext, actor_of
 from handrail.store.approvals import ApprovalRecord

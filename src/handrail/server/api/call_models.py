@@ -1,4 +1,4 @@
-"""JSON models of calls, operations, the state snapshot, the event stream, sign-in, credentials and health.
+"""JSON models of calls, operations, the state snapshot, the event stream, sign-in and credentials.
 
 The page's TypeScript types are generated from these models. Times are milliseconds since 1970.
 """
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from handrail.server.api.approval_models import ApprovalView, Usual
+from handrail.server.api.daemon_models import Restart
 from handrail.server.api.models import Wire
 from handrail.server.api.terminal_models import TerminalView
 from handrail.store.calls import Status
@@ -130,18 +131,6 @@ class OperationDetail(Wire):
     """Descriptions of the activities that ran when it was cancelled."""
     activities: list[ActivityView]
     """Empty if the agent does not report activities."""
-
-
-class Restart(Wire):
-    """What the daemon recovered when it started."""
-
-    seq: int
-    at: int
-    pid: int
-    crashed: bool
-    interrupted: int
-    approvals_kept: int
-    terminals_adopted: int
 
 
 class PolicyChangeView(Wire):
@@ -267,26 +256,6 @@ class Credential(CredentialView):
 
     bearer: str
     url: str
-
-
-class ProcessHealth(Wire):
-    """Resource use of one process."""
-
-    pid: int
-    rss_bytes: int
-    descriptors: int
-    loop_lag_ms: float
-
-
-class Health(Wire):
-    """Whether the daemon is up. The process figures are only for a signed-in person."""
-
-    ok: bool
-    version: str
-    daemon: ProcessHealth | None = None
-    keeper: ProcessHealth | None = None
-    hung_keeper: int | None = None
-    """The pid of a keeper that does not answer. `handrail down --force` ends it."""
 
 
 class Problem(Wire):

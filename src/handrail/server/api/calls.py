@@ -1,6 +1,5 @@
 """Routes of calls: list, get, cancel, complete; and the conversion of call records to JSON models."""
 
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -17,6 +16,7 @@ from handrail.server.api.call_models import (
     CredentialView,
     Forced,
 )
+from handrail.server.api.models import now_ms
 from handrail.server.context import ServerContext, actor_of
 from handrail.store.actor import Actor
 from handrail.store.calls import CallHistory, CallRecord, Status, TypicalDuration
@@ -89,10 +89,6 @@ async def _forced_view(context: ServerContext, id: str, won: bool, message: str)
     elif view.status == "cancelled":
         message = "Cancelled."
     return Forced(won=won, message=message, call=view)
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def call_view(record: CallRecord, open_call: Call | None, usual: TypicalDuration | None = None) -> CallView:

@@ -1,10 +1,11 @@
 """The base of every JSON model of `/api`, and a fast serialiser for large responses."""
 
+import time
 from functools import cache
 from typing import Any
 
-from fastapi import Response
 from pydantic import BaseModel, ConfigDict, TypeAdapter
+from starlette.responses import Response
 
 from handrail.store.values import Position
 
@@ -15,6 +16,11 @@ class Wire(BaseModel):
     """A frozen JSON model. Unknown fields in a request are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def now_ms() -> int:
+    """The current time, in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 def as_json(value: object, shape: Any) -> Response:

@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from handrail.server.api import calls
 from handrail.server.api.call_models import Credential, CredentialBody, CredentialView, SignedIn, SignInBody
+from handrail.server.api.calls import credential_view
+from handrail.server.api.models import now_ms
 from handrail.server.context import ServerContext, actor_of
 from handrail.store.events import CredentialRevoked
 
@@ -44,14 +45,14 @@ def credential_routes(context: ServerContext) -> APIRouter:
     @router.get("/credentials")
     async def credentials() -> list[CredentialView]:
         records = await context.records.credentials.all()
-        return [calls.credential_view(record) for record in records if record.revoked_at is None]
+        return [credential_view(record) for record in records if record.revoked_at is None]
 
     @router.post("/credentials")
     async def issue(body: CredentialBody) -> Credential:
         client, bearer, seq = context.access.issue_client(body.name, body.workspace)
         await context.journal.committed(seq)
         view = CredentialView(
-            id=client.credential, name=client.name, workspace=body.workspace, issued_at=calls.now_ms()
+            id=client.credential, name=client.name, workspace=body.workspace, issued_at=now_ms()
         )
         return Credential(**view.__dict__, bearer=bearer, url=f"{context.url}/mcp")
 

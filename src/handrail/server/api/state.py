@@ -5,11 +5,13 @@ from fastapi import APIRouter, Request, Response
 from handrail import __version__
 from handrail.server.api import calls
 from handrail.server.api.approvals import load_open_views
-from handrail.server.api.call_models import CallView, Health, LiveEntries, State
-from handrail.server.api.models import as_json
+from handrail.server.api.call_models import CallView, LiveEntries, State
+from handrail.server.api.daemon_models import Health
+from handrail.server.api.models import as_json, now_ms
 from handrail.server.api.policy_changes import policy_view
 from handrail.server.api.terminals import build_views
 from handrail.server.context import ServerContext, person_of
+from handrail.server.health import build_health
 from handrail.server.live.event_stream import filter_entries
 from handrail.store.values import Position
 
@@ -34,7 +36,7 @@ def routes(context: ServerContext) -> APIRouter:
         running = await context.records.terminals.find(running_only=True, limit=MOST_TERMINALS)
         snapshot = State(
             seq=seq,
-            now=calls.now_ms(),
+            now=now_ms(),
             version=__version__,
             started=context.started,
             auto_approve=standing.default == "allow" and not context.gate.rules.suspended,
@@ -51,13 +53,11 @@ def routes(context: ServerContext) -> APIRouter:
     @router.get("/events")
     async def events(request: Request, after: Position = 0) -> LiveEntries:
         entries = filter_entries(await context.journal.since(after), person_of(request))
-        return LiveEntries(now=calls.now_ms(), entries=entries)
+        return LiveEntries(now=now_ms(), entries=entries)
 
     @router.get("/health")
     async def health(request: Request) -> Health:
-        if request.scope.get("handrail.person") is None:
-            return Health(ok=True, version=__version__)
-        return await context.pulse.health()
+        return await build_health(context.pulse, request)
 
     @router.post("/down", status_code=202)
     async def down(keep_terminals: bool = False) -> dict[str, bool]:

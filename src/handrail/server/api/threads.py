@@ -30,6 +30,7 @@ from handrail.server.api.thread_models import (
     thread_view,
 )
 from handrail.server.context import ServerContext, actor_of
+from handrail.server.first_thread import default_agent
 from handrail.server.mcp.local_socket import is_too_wide
 from handrail.store.export import Export, export, import_thread
 from handrail.store.export_markdown import as_markdown
@@ -187,22 +188,6 @@ def require_agent(context: ServerContext, name: str, status: int = 422) -> str:
     if context.registry.spec(name) is None:
         raise HTTPException(status, f"There is no agent {name}. `handrail agents` lists what there is.")
     return name
-
-
-async def default_agent(context: ServerContext) -> str:
-    """The default agent: the one used last, else the first that is installed and ready."""
-    last = await context.records.threads.find(limit=1)
-    if last and context.registry.spec(last[0].agent) is not None:
-        return last[0].agent
-    listed = await context.registry.listing()
-    return next(agent.name for agent in listed if agent.found and not agent.why)
-
-
-async def create_first_thread(context: ServerContext) -> None:
-    """Create a thread on the first run, so that a person can type without setup."""
-    if not await context.records.threads.find(limit=1):
-        with contextlib.suppress(Unwritable):  # creating one by hand reports the error
-            await context.threads.default(None, await default_agent(context))
 
 
 async def resolve_workspace(text: str | None) -> str | None:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, WebSocket
 
 from handrail.server.access import Person
 from handrail.server.api.call_models import LiveEntries
-from handrail.server.api.calls import now_ms
+from handrail.server.api.models import now_ms
 from handrail.server.api.terminal_models import TerminalView
 from handrail.server.context import ServerContext, person_of
 from handrail.server.guard import SUBPROTOCOL
