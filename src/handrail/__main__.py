@@ -1,6 +1,6 @@
-"""Entry point of `handrail`: dispatch to a door, to our own agent, or to the command line.
+"""Entry point of `handrail`: dispatch to a door, to our own agent, to the daemon, or to the command line.
 
-Imports nothing before the dispatch: clients launch `mcp`, `agent` and `shell`, and wait for them to start.
+Imports nothing before the dispatch: clients launch `mcp`, `agent` and `shell`, doors launch the daemon, and all wait for the start.
 """
 
 import sys
@@ -21,6 +21,12 @@ def main() -> int:
         from handrail.door import shell  # noqa: PLC0415
 
         status = shell.main(arguments[1:])
+        if status is not None:
+            return status
+    if arguments[:2] == ["up", "--foreground"]:
+        from handrail.daemon import start  # noqa: PLC0415
+
+        status = start.main(arguments)
         if status is not None:
             return status
     from handrail.hardening import hide_memory  # noqa: PLC0415

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "cli": {*ALMOST, "daemon", "demo", "doctor", "door", "provider_keys"},  # daemon, doctor: to run them
     "demo": {*EVERYONE, "door"},
     "doctor": {*ALMOST, "door", "gate.rules.rules", "keeper.protocol", "launcher", "provider_keys", "store"},
-    "__main__": {*EVERYONE, "own_agent.__main__", "cli", "door"},
+    "__main__": {*EVERYONE, "own_agent.__main__", "cli", "daemon.start", "door"},
 }
 MAY_IMPORT["daemon"] = {*MAY_IMPORT} - {"__main__", "cli", "demo", "doctor", "own_agent", "provider_keys"}
 

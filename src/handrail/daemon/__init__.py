@@ -2,5 +2,6 @@
 
 EXPORTS = {
     "daemon": "",
+    "start": "",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -21,6 +21,7 @@ def tune_gc() -> None:
     Modules and routes live as long as the process, and a response's objects are freed by reference count. A full
     collection frees nothing and delayed one response in twenty.
     """
+    gc.enable()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
 
