@@ -21,7 +21,7 @@ import typer.main
 from mcp.client.client import Client
 from pydantic import TypeAdapter
 
-from handrail.cli.command_line import app
+from handrail.cli.command_line import build_app
 from handrail.cli.failure import Code
 from handrail.config import Config, ProjectConfig
 from handrail.daemon.daemon import build_toolbox
@@ -124,7 +124,7 @@ def _plain_sql(statement: str) -> str:
 
 def collect_commands() -> str:
     """Every command with its arguments and options."""
-    return as_json(dict(_commands("handrail", typer.main.get_command(app))))
+    return as_json(dict(_commands("handrail", typer.main.get_command(build_app()))))
 
 
 def _commands(name: str, command: Any) -> list[tuple[str, Any]]:

@@ -36,9 +36,12 @@ def dotted(path: Path) -> str:
 def imports(module: Module, known: frozenset[str]) -> Iterator[str]:
     """The dotted name of every module that this one imports, anywhere in it, those for types included.
 
-    `from a import b` means a.b where a.b is a module of ours (`known`), and a otherwise.
+    `from a import b` means a.b where a.b is a module of ours (`known`), and a otherwise. A module that uses
+    `import_module` imports every module whose name is one of its strings.
     """
-    for node in ast.walk(ast.parse(module.path.read_text())):
+    text = module.path.read_text()
+    by_name = known if "import_module(" in text else frozenset[str]()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -46,6 +49,8 @@ def imports(module: Module, known: frozenset[str]) -> Iterator[str]:
             for alias in node.names:
                 inner = f"{base}.{alias.name}"
                 yield inner if inner in known else base
+        elif isinstance(node, ast.Constant) and node.value in by_name:
+            yield str(node.value)
 
 
 def absolute(module: Module, node: ast.ImportFrom) -> str:

@@ -11,7 +11,7 @@ import typer.core
 import typer.main
 from tests.house.source import ROOT, modules
 
-from handrail.cli.command_line import app
+from handrail.cli.command_line import build_app
 from handrail.server.openapi import describe
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -53,7 +53,7 @@ def test_images_are_small() -> None:
 
 
 def test_the_command_reference_names_every_command_and_no_other() -> None:
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(build_app())
     assert isinstance(command, typer.core.TyperGroup)
     assert set(_COMMAND.findall((ROOT / "docs" / "cli.md").read_text())) == set(command.commands)
 

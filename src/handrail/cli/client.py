@@ -19,16 +19,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from urllib.parse import quote, urlencode, urlsplit
 
-from websockets.exceptions import WebSocketException
-from websockets.sync.client import ClientConnection
-from websockets.sync.client import connect as connect_websocket
-
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.output import note, print_json
 from handrail.door.connect import HELLO_SECONDS, DaemonNotRunning, HelloRefused, Impostor, connect, say_hello
 from handrail.paths import Places
 
 if TYPE_CHECKING:
+    from websockets.sync.client import ClientConnection
+
     from handrail.cli.wire import (
         ApprovalView,
         CallView,
@@ -211,7 +209,7 @@ class Live:
             message: LiveEntries = json.loads(self._socket.recv(timeout=seconds))
         except TimeoutError:
             return []
-        except (WebSocketException, OSError):
+        except _socket_errors():
             self._reconnect()
             return []
         entries = message["entries"]
@@ -248,7 +246,7 @@ class Live:
             try:
                 self.link = self._held.enter_context(reach(self._want))
                 self._listen()
-            except (Failure, WebSocketException, OSError) as problem:
+            except (Failure, *_socket_errors()) as problem:
                 self._held.close()
                 if isinstance(problem, Failure) and problem.code is not Code.NO_DAEMON:
                     raise
@@ -261,10 +259,18 @@ class Live:
         )
 
 
+def _socket_errors() -> tuple[type[Exception], ...]:
+    from websockets.exceptions import WebSocketException  # noqa: PLC0415 - most commands open no WebSocket
+
+    return WebSocketException, OSError
+
+
 def open_websocket(link: Link, path: str) -> ClientConnection:
     """Open a WebSocket of the daemon, below `/api`."""
     url = f"ws{link.url.removeprefix('http')}/api/{path}"
     bearer = {"Authorization": f"Bearer {link.bearer}"}
+    from websockets.sync.client import connect as connect_websocket  # noqa: PLC0415 - as above
+
     return connect_websocket(url, additional_headers=bearer, proxy=None, max_size=MESSAGE_MAX)
 
 

@@ -2,28 +2,14 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any, ClassVar, TextIO, cast
 
 import typer
 
 from handrail import __version__
 from handrail.cli.command_help import GroupWithHeadings, plain_app
-from handrail.cli.commands import (
-    agents,
-    approvals,
-    calls,
-    chat,
-    credentials,
-    demo,
-    lifecycle,
-    rules,
-    shell_profile,
-    status,
-    terminals,
-    threads,
-    trust,
-    undo,
-)
 from handrail.cli.failure import Failure
 from handrail.cli.render.output import note, say
 
@@ -60,32 +46,42 @@ class HandrailHelp(GroupWithHeadings):
     }
 
 
-app = plain_app(HandrailHelp, epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
-COMMANDS = (
-    lifecycle.add_to,
-    status.add_to,
-    calls.add_to,
-    approvals.add_to,
-    approvals.add_answers_to,
-    rules.add_to,
-    trust.add_to,
-    undo.add_to,
-    terminals.add_list_to,
-    terminals.add_to,
-    shell_profile.add_to,
-    agents.add_to,
-    chat.add_to,
-    agents.add_keys_to,
-    threads.add_to,
-    threads.add_search_to,
-    credentials.add_to,
-    demo.add_to,
+COMMANDS: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    ("handrail.cli.commands.lifecycle", "add_to", ("up", "down", "restart", "open")),
+    ("handrail.cli.commands.status", "add_to", ("status", "doctor", "config", "mcp")),
+    ("handrail.cli.commands.calls", "add_to", ("calls", "cancel", "complete")),
+    ("handrail.cli.commands.approvals", "add_to", ("approvals",)),
+    ("handrail.cli.commands.approvals", "add_answers_to", ("approve", "deny")),
+    ("handrail.cli.commands.rules", "add_to", ("rules",)),
+    ("handrail.cli.commands.trust", "add_to", ("trust",)),
+    ("handrail.cli.commands.undo", "add_to", ("undo",)),
+    ("handrail.cli.commands.terminals", "add_list_to", ("terminals",)),
+    ("handrail.cli.commands.terminals", "add_to", ("terminal",)),
+    ("handrail.cli.commands.shell_profile", "add_to", ("shell",)),
+    ("handrail.cli.commands.agents", "add_to", ("agents", "agent")),
+    ("handrail.cli.commands.chat", "add_to", ("chat",)),
+    ("handrail.cli.commands.agents", "add_keys_to", ("keys",)),
+    ("handrail.cli.commands.threads", "add_to", ("threads", "thread", "export", "import")),
+    ("handrail.cli.commands.threads", "add_search_to", ("search",)),
+    ("handrail.cli.commands.credentials", "add_to", ("credential", "credentials")),
+    ("handrail.cli.commands.demo", "add_to", ("demo",)),
 )
-for add_to in COMMANDS:
-    add_to(app)
+"""The module, the function that adds its commands, and their names."""
 
 
-@app.callback()
+def build_app(only: str = "") -> typer.Typer:
+    """Build the app with all commands; with the name of one in `only`, without the others.
+
+    Importing the modules of all commands takes longer than most commands run.
+    """
+    app = plain_app(HandrailHelp, epilog=EXAMPLES, no_args_is_help=True, invoke_without_command=True)
+    chosen = [row for row in COMMANDS if only in row[2]]
+    for module, function, _ in chosen or COMMANDS:
+        getattr(import_module(module), function)(app)
+    app.callback()(handrail)
+    return app
+
+
 def handrail(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -100,7 +96,7 @@ def run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         cast("Any", stream).reconfigure(errors="backslashreplace")
     try:
-        app(arguments, prog_name="handrail")
+        build_app(*arguments[:1])(arguments, prog_name="handrail")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except Failure as failure:
