@@ -18,8 +18,18 @@ from functools import cache
 from pathlib import Path
 from typing import TextIO, cast
 
-PRELOADED = ("handrail.cli.command_line", "handrail.daemon.daemon", "handrail.server.api_app")
-"""Modules that import all that a daemon needs."""
+PRELOADED = (
+    "handrail.daemon.daemon",
+    "handrail.server.api_app",
+    "handrail.server.mcp.door_connection",
+    "handrail.server.mcp.mcp_server",
+    "handrail.server.mcp.streamable_http",
+    "anyio._backends._asyncio",
+    "pydantic.v1",
+    "uvicorn.protocols.websockets.auto",
+    "uvloop",
+)
+"""Modules that import all that a daemon needs, also what it imports only for its first client or request."""
 ARGUMENTS = ["handrail", "up", "--foreground", "--no-open"]
 
 
