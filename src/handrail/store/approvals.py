@@ -5,6 +5,7 @@ An approval ends once: answered, withdrawn or expired.
 
 import sqlite3
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from pydantic import TypeAdapter
@@ -177,7 +178,7 @@ _NEWEST = f"{APPROVALS} ORDER BY approvals.opened_seq DESC LIMIT ?"
 
 
 def approval_of(row: sqlite3.Row) -> ApprovalRecord:
-    asked = None if row["payload"] is None else _approval_payload.validate_json(row["payload"])
+    asked = None if row["payload"] is None else _payload_adapter().validate_json(row["payload"])
     return ApprovalRecord(
         caller=caller_of(row),
         claims=asked.claims if asked else (),
@@ -191,7 +192,7 @@ def approval_of(row: sqlite3.Row) -> ApprovalRecord:
 
 
 def prompt_of(row: sqlite3.Row) -> PromptRecord:
-    asked = None if row["payload"] is None else _approval_payload.validate_json(row["payload"])
+    asked = None if row["payload"] is None else _payload_adapter().validate_json(row["payload"])
     return PromptRecord(
         approval=row["id"],
         caller=caller_of(row),
@@ -204,7 +205,11 @@ def prompt_of(row: sqlite3.Row) -> PromptRecord:
     )
 
 
-_approval_payload: TypeAdapter[ApprovalOpened] = TypeAdapter(ApprovalOpened)
+@cache
+def _payload_adapter() -> TypeAdapter[ApprovalOpened]:
+    return TypeAdapter(ApprovalOpened)
+
+
 _APPROVAL_COLUMNS = column_names(
     ApprovalRecord, "caller", "claims", "reasons", "why", "preview", "verdicts", "edited"
 )

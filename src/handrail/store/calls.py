@@ -6,6 +6,7 @@ Owns the one place where a call's status is derived.
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter
@@ -319,7 +320,7 @@ def detail_of(
     given = edited = result = receipt = None
     claims, files = approval.claims if approval else (), ()
     for row in payloads:
-        match _call_payload.validate_json(row["payload"]):
+        match _payload_adapter().validate_json(row["payload"]):
             case CallOpened(input=given):
                 pass
             case ApprovalAnswered(input=edited):
@@ -347,7 +348,13 @@ CallPayload = Annotated[
     CallOpened | ApprovalAnswered | CallStarted | CallSettled | CallStopped, Field(discriminator="kind")
 ]
 """The events that hold the large fields of a call."""
-_call_payload: TypeAdapter[CallPayload] = TypeAdapter(CallPayload)
+
+
+@cache
+def _payload_adapter() -> TypeAdapter[CallPayload]:
+    return TypeAdapter(CallPayload)
+
+
 _CALL_COLUMNS = column_names(CallRecord, "caller")
 
 _OfCall = CallOpened | CallStarted | CallHandedBack | CallClientGone | CallSettled | CallStopped

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from pydantic import TypeAdapter
@@ -112,10 +113,12 @@ _COMPACTIONS = "SELECT seq, payload_hash FROM events WHERE kind = 'JournalCompac
 
 def recorded_gaps(payload: str) -> tuple[Gap, ...]:
     """The runs that a JournalCompacted event recorded."""
-    return _compacted.validate_json(payload).gaps
+    return _compaction_adapter().validate_json(payload).gaps
 
 
-_compacted: TypeAdapter[JournalCompacted] = TypeAdapter(JournalCompacted)
+@cache
+def _compaction_adapter() -> TypeAdapter[JournalCompacted]:
+    return TypeAdapter(JournalCompacted)
 
 
 class AlteredEvent(Exception):

@@ -5,6 +5,7 @@ Rules from configuration files are not recorded here. A removed rule keeps its r
 
 import sqlite3
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter
@@ -117,14 +118,18 @@ class RuleQueries(Queries):
 
 
 def rule_of(row: sqlite3.Row) -> RuleRecord:
-    return RuleRecord(rule=_rules.validate_json(row["rule"]), **columns_of(row, _RULE_COLUMNS))
+    return RuleRecord(rule=_rule_adapter().validate_json(row["rule"]), **columns_of(row, _RULE_COLUMNS))
 
 
 def folder_of(row: sqlite3.Row) -> FolderRecord:
     return FolderRecord(**columns_of(row, _FOLDER_COLUMNS))
 
 
-_rules: TypeAdapter[Rule] = TypeAdapter(Rule)
+@cache
+def _rule_adapter() -> TypeAdapter[Rule]:
+    return TypeAdapter(Rule)
+
+
 _RULE_COLUMNS = column_names(RuleRecord, "rule")
 _FOLDER_COLUMNS = column_names(FolderRecord)
 
@@ -134,7 +139,7 @@ _OfRule = RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted
 def statement(seq: int, at: int, event: _OfRule) -> Statement:
     match event:
         case RuleAdded(rule=rule, by=by, approval=approval):
-            return (_ADDED, (rule.id, _rules.dump_json(rule).decode(), by, approval, at, seq))
+            return (_ADDED, (rule.id, _rule_adapter().dump_json(rule).decode(), by, approval, at, seq))
         case RuleRemoved(rule=id, by=by):
             return (_REMOVED, (at, by, id))
         case FolderTrusted(folder=folder, config=config, by=by):

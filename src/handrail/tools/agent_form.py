@@ -31,7 +31,7 @@ class AgentFormInput(Input):
     )
 
 
-class AgentFormOutput(BaseModel):
+class AgentFormOutput(BaseModel, defer_build=True):
     values: Json | None = None
 
 

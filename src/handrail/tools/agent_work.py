@@ -226,7 +226,7 @@ class AgentWorkInput(Work):
     partly: Annotated[bool, Field(description="It said more than is kept here.")] = False
 
 
-class AgentWorkOutput(BaseModel):
+class AgentWorkOutput(BaseModel, defer_build=True):
     """Always empty: the agent does the work."""
 
 

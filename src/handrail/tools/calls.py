@@ -5,6 +5,7 @@ An agent sees only the calls of its workspace. These tools do not start, change 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
@@ -28,7 +29,11 @@ WAIT_SECONDS = 40.0
 """Below the shortest client timeout, so that a wait returns its result and is not handed back."""
 LOOK_SECONDS = 0.5
 """Poll interval for states without a notification: a command not yet started, a probable question."""
-_receipts = TypeAdapter(Receipt)
+
+
+@cache
+def _receipt_adapter() -> TypeAdapter[Receipt]:
+    return TypeAdapter(Receipt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +55,7 @@ class ListCallsInput(Input):
     response_format: Format = "text"
 
 
-class ListCallsOutput(BaseModel):
+class ListCallsOutput(BaseModel, defer_build=True):
     calls: list[dict[str, Any]] | None = None
 
 
@@ -89,7 +94,7 @@ class GetCallInput(Input):
     response_format: Format = "text"
 
 
-class GetCallOutput(BaseModel):
+class GetCallOutput(BaseModel, defer_build=True):
     call: dict[str, Any] | None = Field(
         None, description="The call: status, result, message, receipt, waiting_for_input."
     )
@@ -230,7 +235,7 @@ def _call_result(detail: CallHistory, params: GetCallInput, asking: Terminal | N
     if detail.result is not None:
         view["result"] = detail.result.data
     if detail.receipt is not None:
-        view["receipt"] = _receipts.dump_python(detail.receipt, mode="json")
+        view["receipt"] = _receipt_adapter().dump_python(detail.receipt, mode="json")
     words = record.message or ""
     if asking is not None and asking.asks is not None and record.status == "running":
         question = question_of(asking.asks, asking.id, "call wait_for_call again")

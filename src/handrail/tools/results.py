@@ -18,7 +18,7 @@ Format = Annotated[
 class Input(BaseModel):
     """Base of all tool inputs. Unknown fields are an error: ignoring them would hide a mistake."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 def answer(text: str, data: Json, form: Literal["text", "json"] = "text") -> Result:

@@ -59,7 +59,7 @@ class ExecuteCommandInput(Input):
     response_format: Format = "text"
 
 
-class ExecuteCommandOutput(BaseModel):
+class ExecuteCommandOutput(BaseModel, defer_build=True):
     exit_code: int | None = Field(
         None, description="None while it runs, when a signal ended it, or when the shell does not tell."
     )

@@ -169,13 +169,13 @@ _REVIEWED_MAX = 100_000
 """Characters of a diff with a person's edits, which the model should see in full."""
 
 
-class CommentOutput(BaseModel):
+class CommentOutput(BaseModel, defer_build=True):
     line: int = Field(description="Of the file as you proposed it, counted from 1.")
     on: str = Field(description="What stands in that line.")
     text: str = Field(description="What the person says.")
 
 
-class ReviewOutput(BaseModel):
+class ReviewOutput(BaseModel, defer_build=True):
     """What a person made of the proposal."""
 
     hunks: int
@@ -186,7 +186,7 @@ class ReviewOutput(BaseModel):
     comments: list[CommentOutput]
 
 
-class ChangeOutput(BaseModel):
+class ChangeOutput(BaseModel, defer_build=True):
     path: str | None = Field(None, description="The file.")
     changed: bool | None = Field(None, description="False when nothing was written.")
     created: bool | None = Field(None, description="The file is new.")

@@ -33,7 +33,7 @@ class ReadFileInput(Input):
     response_format: Format = "text"
 
 
-class ReadFileOutput(BaseModel):
+class ReadFileOutput(BaseModel, defer_build=True):
     path: str | None = Field(None, description="The file that was read.")
     content: str | None = Field(None, description="The lines as they are in the file, without numbers.")
     start_line: int | None = Field(None, description="Number of the first line in content.")
@@ -176,7 +176,7 @@ class ReadTextFileInput(Input):
     limit: Annotated[int | None, Field(ge=0, description="How many lines; all unless given.")] = None
 
 
-class ReadTextFileOutput(BaseModel):
+class ReadTextFileOutput(BaseModel, defer_build=True):
     content: str | None = None
     describe_missing: bool | None = Field(None, description="There is no such file.")
 

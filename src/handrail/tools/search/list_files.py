@@ -41,7 +41,7 @@ class SearchFilesInput(Input):
     response_format: Format = "text"
 
 
-class FilesOutput(BaseModel):
+class FilesOutput(BaseModel, defer_build=True):
     path: str | None = Field(None, description="The directory.")
     files: list[str] | None = Field(None, description="What was found; a directory ends with a slash.")
     total: int | None = Field(None, description="How many there are, when more than are given.")

@@ -261,7 +261,7 @@ class SearchContentInput(Input):
     response_format: Format = "text"
 
 
-class SearchContentOutput(BaseModel):
+class SearchContentOutput(BaseModel, defer_build=True):
     path: str | None = Field(None, description="Where was searched.")
     lines: list[Line] | None = Field(
         None, description="Matching lines and their context, in output_mode content."

@@ -26,7 +26,7 @@ class CloseTerminalInput(Input):
     response_format: Format = "text"
 
 
-class CloseTerminalOutput(BaseModel):
+class CloseTerminalOutput(BaseModel, defer_build=True):
     terminal_id: str | None = None
     exit_code: int | None = Field(None, description="Of its shell; None when a signal ended it.")
     signal: str | None = None

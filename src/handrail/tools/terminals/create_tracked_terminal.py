@@ -48,7 +48,7 @@ class CreateTrackedTerminalInput(Input):
     response_format: Format = "text"
 
 
-class CreateTrackedTerminalOutput(BaseModel):
+class CreateTrackedTerminalOutput(BaseModel, defer_build=True):
     terminal_id: str | None = Field(None, description="Give this to the other terminal tools.")
     id: str | None = Field(None, description="The same.")
     name: str | None = None

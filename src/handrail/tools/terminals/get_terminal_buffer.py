@@ -66,7 +66,7 @@ class GetTerminalBufferInput(Input):
     response_format: Format = "text"
 
 
-class GetTerminalBufferOutput(BaseModel):
+class GetTerminalBufferOutput(BaseModel, defer_build=True):
     terminal_id: str | None = None
     output: str | None = Field(None, description="What it printed.")
     output_base64: str | None = Field(

@@ -30,7 +30,7 @@ class ListTrackedTerminalsInput(Input):
     response_format: Format = "text"
 
 
-class ListTrackedTerminalsOutput(BaseModel):
+class ListTrackedTerminalsOutput(BaseModel, defer_build=True):
     terminals: list[dict[str, Any]] | None = Field(
         None,
         description="Each: id, name, kind, shell, cwd, pid, running, exit_code, signal, created_at and "

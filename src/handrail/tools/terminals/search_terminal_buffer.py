@@ -40,7 +40,7 @@ class SearchTerminalBufferInput(Input):
     response_format: Format = "text"
 
 
-class SearchTerminalBufferOutput(BaseModel):
+class SearchTerminalBufferOutput(BaseModel, defer_build=True):
     terminal_id: str | None = None
     matches: list[dict[str, Any]] | None = Field(
         None,

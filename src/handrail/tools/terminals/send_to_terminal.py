@@ -46,7 +46,7 @@ class SendToTerminalInput(Input):
     response_format: Format = "text"
 
 
-class SendToTerminalOutput(BaseModel):
+class SendToTerminalOutput(BaseModel, defer_build=True):
     terminal_id: str | None = None
     typed: str | None = Field(None, description="Exactly what was typed, keys as the characters they send.")
     foreground: str | None = Field(None, description="The program it was typed to.")

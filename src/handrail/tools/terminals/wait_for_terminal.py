@@ -70,7 +70,7 @@ class WaitForTerminalInput(Input):
     response_format: Format = "text"
 
 
-class WaitForTerminalOutput(BaseModel):
+class WaitForTerminalOutput(BaseModel, defer_build=True):
     terminal_id: str | None = None
     woke: WaitReason | None = Field(
         None, description="Why the wait ended: what was waited for, or what came first."
