@@ -83,9 +83,11 @@ class KeeperLauncher:
         self._places.make()
         self.reap()
         self._child = self._spawn()
+        socket = str(self._places.keeper_socket)
         with anyio.move_on_after(START_SECONDS):
             while True:
-                stream = await self.connect()
+                # Cheaper than an attempt to connect, which is repeated while the keeper starts.
+                stream = await self.connect() if os.path.exists(socket) else None  # noqa: ASYNC240, PTH110
                 if stream is not None:
                     return stream
                 await anyio.sleep(0.005)
