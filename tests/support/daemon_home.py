@@ -173,10 +173,14 @@ async def until(condition: Callable[[], bool], within: float = BOUND) -> None:
 
 
 async def eventually(look: Callable[[], Awaitable[T | None]], within: float = BOUND) -> T:
-    """Poll until `look` returns something true. Raises TimeoutError."""
+    """Poll until `look` returns something true. Raises TimeoutError.
+
+    The pause is a tenth of the time waited so far, from 5 to 100 ms: a long wait must not compete with its subject.
+    """
+    began = time.monotonic()
     with anyio.fail_after(within):
-        while not (found := await look()):  # noqa: ASYNC110 - other processes ring no bell for us
-            await anyio.sleep(0.01)
+        while not (found := await look()):
+            await anyio.sleep(min(max((time.monotonic() - began) / 10, 0.005), 0.1))
     return found
 
 

@@ -41,6 +41,8 @@ class AgentDaemon:
     model: ModelServer
     roots: frozenset[int]
     """The processes that everything here is started by."""
+    one_per_thread: bool = True
+    """Whether each thread has its own process of our agent, which ends with it."""
 
     def since(self, tick: int, workspace: Path) -> list[ProcessInfo]:
         return processes.started_since(tick, self.roots, (self.home.places.state, workspace), workspace)
@@ -50,10 +52,11 @@ class AgentDaemon:
 
 
 @contextmanager
-def agent_daemon(dialect: Dialect = "anthropic") -> Generator[AgentDaemon]:
-    with model_server() as model, running_daemon(_config(model, dialect)) as home:
+def agent_daemon(dialect: Dialect = "anthropic", *, one_per_thread: bool = True) -> Generator[AgentDaemon]:
+    with model_server() as model, running_daemon(_config(model, dialect, one_per_thread)) as home:
         person = person_of(home)
-        yield AgentDaemon(home=home, person=person, model=model, roots=_roots(person))
+        roots = _roots(person)
+        yield AgentDaemon(home=home, person=person, model=model, roots=roots, one_per_thread=one_per_thread)
 
 
 def _roots(person: Person) -> frozenset[int]:
@@ -61,7 +64,7 @@ def _roots(person: Person) -> frozenset[int]:
     return frozenset(health[who]["pid"] for who in ("daemon", "keeper"))
 
 
-def _config(model: ModelServer, dialect: Dialect) -> str:
+def _config(model: ModelServer, dialect: Dialect, one_per_thread: bool) -> str:
     env = environment(model, dialect)
     beside = [sys.executable, "-m", "tests.support.agent_with_mcp_server"]
     rule = f'[[rules]]\neffect = "ask"\ncommand = "{ASKED}"\n'
@@ -70,7 +73,7 @@ def _config(model: ModelServer, dialect: Dialect) -> str:
         'default_policy = "allow"\n'
         + GRACE
         + rule
-        + _agent({"name": OWN}, env)
+        + _agent({"name": OWN, "one_per_thread": one_per_thread}, env)
         + _agent(
             {"name": WITH_MCP_SERVER, "command": beside, "one_per_thread": True}, {**env, "PYTHONPATH": root}
         )
@@ -272,14 +275,17 @@ class Activities:
 async def scenario(
     stage: AgentDaemon, workspace: Path, browser: Browser | None = None, agent: str = OWN
 ) -> AsyncGenerator[Scenario]:
-    """Start the agent, open its page and run the scenario. Then delete the thread and check that nothing is left."""
+    """Start the agent, open its page and run the scenario. Then delete the thread and check that nothing is left.
+
+    An agent for all threads stays, with its descriptors.
+    """
     began, before = processes.boot_ticks(), await stage.descriptors()
     await stage.person.post("folders/trust", {"folder": str(workspace)})
     thread = await open_thread(stage.person, workspace, agent=agent)
     current = Scenario(stage=stage, thread=thread, workspace=workspace, family=frozenset(), began=began)
     await _greeted(current)
     current.family = frozenset(each.key for each in current.started)
-    assert current.family, "the agent is a process of its own"
+    assert current.family or not stage.one_per_thread, "the agent is a process of its own"
     current.descriptors = await stage.descriptors()
     if browser is None:
         yield current
@@ -288,7 +294,8 @@ async def scenario(
             yield current
     await current.closed()
     (await stage.person.ask("DELETE", thread.path)).raise_for_status()
-    current.family, current.descriptors = frozenset(), before
+    if stage.one_per_thread:
+        current.family, current.descriptors = frozenset(), before
     await current.nothing_left()
     await current.closed()
 
