@@ -52,7 +52,7 @@ async def host(
 ) -> AsyncGenerator[HostedAgent]:
     """A program; nothing that it started is left when it has ended."""
     began = processes.boot_ticks()
-    async with hosted_agent(home.places.state, workspace, way(model)) as host:
+    async with hosted_agent(home.places.state, workspace, way(model), forked=False) as host:
         yield host
     await until(lambda: not processes.started_since(began, frozenset(), (workspace,)))
 
@@ -153,7 +153,7 @@ async def test_what_a_killed_program_was_at_is_stopped_and_its_conversation_is_t
         assert await lost == 0
     assert (await person.stopped(call))["status"] == "cancelled"
 
-    async with hosted_agent(home.places.state, workspace, way(model)) as other:
+    async with hosted_agent(home.places.state, workspace, way(model), forked=False) as other:
         opened = other.agent.load_session if way_back == "load" else other.agent.resume_session
         with anyio.fail_after(SLOW):
             await opened(session_id=session, cwd=str(workspace), mcp_servers=[])

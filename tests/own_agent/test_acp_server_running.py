@@ -193,7 +193,7 @@ async def test_a_host_is_told_of_a_session_only_once_it_knows_it(
 async def test_no_key_reaches_a_tool_the_disk_or_another_process(
     home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
 ) -> None:
-    async with hosted_agent(home, root, way) as host:
+    async with hosted_agent(home, root, way, forked=False) as host:
         host.servers = [sample_mcp_server(tmp_path / "log", "handrail")]
         session = await host.new()
         await host.prompt(session, script(Turn(tool="environment"), Turn("Done.")))

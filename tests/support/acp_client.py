@@ -25,8 +25,9 @@ from acp.schema import (
     RequestPermissionResponse,
 )
 from anyio.abc import TaskGroup
-from tests.support.agent_toolset import SAMPLE_SERVER
+from tests.support.agent_fork_server import LIMIT, forked_agent
 
+PLAIN_SERVER = Path(__file__).parent / "mcp_servers" / "plain.py"
 PATIENCE = 60.0
 """Seconds for anything that is waited for; only a fault reaches this."""
 Json = dict[str, Any]
@@ -127,22 +128,16 @@ class HostedAgent:
 
 @asynccontextmanager
 async def hosted_agent(
-    home: Path, cwd: Path, env: dict[str, str] | None = None, *, activities: bool = True
+    home: Path, cwd: Path, env: dict[str, str] | None = None, *, activities: bool = True, forked: bool = True
 ) -> AsyncGenerator[HostedAgent]:
-    """Start the program with a separate environment and initialize it. It ends with its input."""
+    """Start the program with a separate environment and initialize it. It ends with its input.
+
+    It is a fork of a process with all its modules, or, with `forked=False`, a new interpreter.
+    """
     client, heard = RecordingClient(), list[Json]()
     around = {"HANDRAIL_HOME": str(home), "HOME": str(home), **_found("PATH", "PYTHONPATH"), **(env or {})}
-    command = [sys.executable, "-P", "-m", "handrail.own_agent"]
-    kwargs: Json = {"stderr": None, "limit": 64 << 20}
-    async with acp.spawn_agent_process(
-        cast("acp.Client", client),
-        *command,
-        env=around,
-        cwd=str(cwd),
-        transport_kwargs=kwargs,
-        use_unstable_protocol=True,
-        observers=[_into(heard)],
-    ) as (agent, process):
+    start = _fork if forked else _spawn
+    async with start(client, around, cwd, observers=[_into(heard)]) as (agent, process):
         meta: Json = {"handrail": {"activities": activities}}
         with anyio.fail_after(PATIENCE):
             about = await agent.initialize(
@@ -155,10 +150,43 @@ async def hosted_agent(
             group.cancel_scope.cancel()
 
 
+@asynccontextmanager
+async def _fork(
+    client: RecordingClient, env: dict[str, str], cwd: Path, **more: Any
+) -> AsyncGenerator[tuple[Any, Any]]:
+    async with forked_agent(env, cwd) as process:
+        to_client = cast("acp.Client", client)
+        agent = acp.connect_to_agent(
+            to_client, process.writer, process.reader, use_unstable_protocol=True, **more
+        )
+        try:
+            yield agent, process
+        finally:
+            await agent.close()
+
+
+@asynccontextmanager
+async def _spawn(
+    client: RecordingClient, env: dict[str, str], cwd: Path, **more: Any
+) -> AsyncGenerator[tuple[Any, Any]]:
+    command = [sys.executable, "-P", "-m", "handrail.own_agent"]
+    kwargs: Json = {"stderr": None, "limit": LIMIT}
+    async with acp.spawn_agent_process(
+        cast("acp.Client", client),
+        *command,
+        env=env,
+        cwd=str(cwd),
+        transport_kwargs=kwargs,
+        use_unstable_protocol=True,
+        **more,
+    ) as (agent, process):
+        yield agent, process
+
+
 def sample_mcp_server(log: Path, name: str = "somebody") -> McpServerStdio:
-    """The server mcp_servers/sample.py, as a host names it. Under the name `handrail` it replaces ours."""
+    """The server mcp_servers/plain.py, as a host names it. Under the name `handrail` it replaces ours."""
     return McpServerStdio(
-        name=name, command=sys.executable, args=["-P", str(SAMPLE_SERVER), str(log)], env=[]
+        name=name, command=sys.executable, args=["-I", "-S", str(PLAIN_SERVER), str(log)], env=[]
     )
 
 
