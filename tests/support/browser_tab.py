@@ -24,6 +24,7 @@ QUIET = (
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
+    "--process-per-site",
 )
 MS = BOUND * 1000
 expect.set_options(timeout=MS)  # the default of five seconds is too short on a busy machine

@@ -5,11 +5,12 @@ The gallery needs no daemon: it shows every component in every state from its ow
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -62,20 +63,48 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def window(browser: Browser, site: str) -> Iterator[BrowserContext]:
+    """A window for the module's tabs. Its first tab keeps the process that they share, with the page's compiled code."""
+    with _open_window(browser) as window:
+        window.new_page().goto(f"{site}/gallery?only=none")
+        yield window
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A new tab; a word of complaint from the browser fails the test."""
+def page(window: BrowserContext) -> Iterator[Page]:
+    """A new tab, with nothing stored; a word of complaint from the browser fails the test."""
+    with _open_tab(window) as page:
+        yield page
+        page.evaluate("localStorage.clear()")
+
+
+@pytest.fixture
+def lone_page(browser: Browser) -> Iterator[Page]:
+    """A tab in a separate window, for tests that set the clock or permissions of the window."""
+    with _open_window(browser) as window, _open_tab(window) as page:
+        yield page
+
+
+@contextmanager
+def _open_window(browser: Browser) -> Generator[BrowserContext]:
+    window = browser.new_context(viewport={"width": 1440, "height": 900})
+    window.set_default_timeout(BOUND * 1000)
+    yield window
+    window.close()
+
+
+@contextmanager
+def _open_tab(window: BrowserContext) -> Generator[Page]:
     complaints: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             complaints.append(message.text)
 
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(BOUND * 1000)
-    page = context.new_page()
+    page = window.new_page()
     page.on("console", hear)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     yield page
-    context.close()
+    page.close()
     assert complaints == []

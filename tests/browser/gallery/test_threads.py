@@ -54,8 +54,8 @@ def test_what_an_agent_writes_has_no_effect_on_the_page(page: Page, site: str) -
     assert [url for url in asked if not url.startswith((site, "data:"))] == []
 
 
-def test_the_browser_itself_refuses_markup_that_was_not_cleaned(page: Page, site: str) -> None:
-    other = page.context.new_page()  # whose complaints are what is wanted
+def test_the_browser_itself_refuses_markup_that_was_not_cleaned(lone_page: Page, site: str) -> None:
+    other = lone_page.context.new_page()  # whose complaints are what is wanted
     other.goto(f"{site}/gallery?only=guard")
 
     refused = other.evaluate(
@@ -69,17 +69,17 @@ def test_the_browser_itself_refuses_markup_that_was_not_cleaned(page: Page, site
     assert "TrustedHTML" in refused
 
 
-def test_code_can_be_copied_wherever_it_stands(page: Page, site: str) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    nested = specimen(page, site, "thread: hostile words")
+def test_code_can_be_copied_wherever_it_stands(lone_page: Page, site: str) -> None:
+    lone_page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    nested = specimen(lone_page, site, "thread: hostile words")
     nested.get_by_role("button", name="Copy this code").click()
-    assert "nested" in page.evaluate("navigator.clipboard.readText()")
+    assert "nested" in lone_page.evaluate("navigator.clipboard.readText()")
 
-    answer = specimen(page, site, "thread: an answer")
+    answer = specimen(lone_page, site, "thread: an answer")
     block = answer.locator("figure", has_text="python")
     expect(block.locator(".tok-keyword").first).to_be_attached()
     block.get_by_role("button", name="Copy this code").click()
-    copied: str = page.evaluate("navigator.clipboard.readText()")
+    copied: str = lone_page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("def login(user: User, password: str) -> Session:\n    record =")
 
 
@@ -115,16 +115,16 @@ def test_what_goes_wrong_is_said_with_last_words_and_ways_to_log_in(page: Page, 
     expect(thread.locator("pre", has_text="weather_update")).to_be_visible()
 
 
-def test_a_question_in_a_thread_is_guarded_like_any_other(page: Page, site: str) -> None:
-    page.clock.install(time=0)
-    thread = specimen(page, site, "thread: high risk")
+def test_a_question_in_a_thread_is_guarded_like_any_other(lone_page: Page, site: str) -> None:
+    lone_page.clock.install(time=0)
+    thread = specimen(lone_page, site, "thread: high risk")
     answers = thread.get_by_role("group", name="Your answer")
 
     expect(answers.get_by_role("button", name="Allow once")).to_have_attribute("aria-keyshortcuts", "Shift+A")
-    page.clock.run_for(1000)
+    lone_page.clock.run_for(1000)
     expect(answers.get_by_role("button", name="Allow once")).not_to_have_attribute("aria-disabled", "true")
     answers.get_by_role("button", name="Allow once").click()
-    expect(remarks(page)).to_contain_text("allow:")
+    expect(remarks(lone_page)).to_contain_text("allow:")
 
 
 def test_a_form_is_filled_in_where_it_is_asked(page: Page, site: str) -> None:
