@@ -69,14 +69,14 @@ async def forked_agent(environment: Mapping[str, str], cwd: Path) -> AsyncGenera
 async def _reader(fd: int) -> asyncio.StreamReader:
     reader = asyncio.StreamReader(LIMIT)
     protocol = asyncio.StreamReaderProtocol(reader)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, open(fd, "rb", 0))  # noqa: SIM115
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(fd, "rb", 0))
     return reader
 
 
 async def _writer(fd: int) -> asyncio.StreamWriter:
     loop = asyncio.get_running_loop()
     protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader())
-    transport, _ = await loop.connect_write_pipe(lambda: protocol, open(fd, "wb", 0))  # noqa: SIM115
+    transport, _ = await loop.connect_write_pipe(lambda: protocol, os.fdopen(fd, "wb", 0))
     return asyncio.StreamWriter(transport, protocol, None, loop)
 
 

@@ -179,7 +179,7 @@ async def eventually(look: Callable[[], Awaitable[T | None]], within: float = BO
     """
     began = time.monotonic()
     with anyio.fail_after(within):
-        while not (found := await look()):
+        while not (found := await look()):  # noqa: ASYNC110 - other processes ring no bell for us
             await anyio.sleep(min(max((time.monotonic() - began) / 10, 0.005), 0.1))
     return found
 

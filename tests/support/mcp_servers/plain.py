@@ -108,16 +108,16 @@ def send(id: object, told: Json) -> None:
 
 
 def serve(message: Json) -> None:
-    method, id = message.get("method", ""), message.get("id")
+    method, asked = message.get("method", ""), message.get("id")
     params: Json = message.get("params") or {}
     if method == "notifications/cancelled":
         with suppress(KeyError):
             CANCELLED[params["requestId"]].set()
     elif method == "tools/call":
-        CANCELLED[id] = threading.Event()
-        threading.Thread(target=call, args=(id, params), daemon=True).start()
-    elif id is not None:
-        send(id, answer(method, params))
+        CANCELLED[asked] = threading.Event()
+        threading.Thread(target=call, args=(asked, params), daemon=True).start()
+    elif asked is not None:
+        send(asked, answer(method, params))
 
 
 def main(log: str) -> None:
