@@ -4,7 +4,7 @@ Over real HTTP, real MCP and real processes, with the page open beside it. After
 process is left, that the daemon holds no more descriptors, that the next prompt succeeds and that nothing turns.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import anyio
@@ -12,11 +12,24 @@ import pytest
 from playwright.async_api import Browser
 from tests.support.daemon_home import eventually
 from tests.support.model_server.script import Call, Turn, script
-from tests.support.own_agent_scenario import AgentDaemon, Scenario, scenario
+from tests.support.own_agent_scenario import AgentDaemon, Scenario, agent_daemon, scenario
 from tests.support.person_client import Json
 from tests.support.thread_client import text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser]
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[AgentDaemon]:
+    """With one agent for all threads, as its start takes longer than a scenario. test_stubborn.py has one per thread."""
+    with agent_daemon(one_per_thread=False) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests: each folder has its own agent."""
+    return tmp_path_factory.mktemp("workspace")
 
 
 @pytest.fixture

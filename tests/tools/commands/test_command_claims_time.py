@@ -21,8 +21,8 @@ from handrail.tools.commands.command_claims import command_claims, hosts, text_t
 from handrail.tools.results import printable_line
 from handrail.tools.workspace import Workspace
 
-SIZE = 100_000
-SHORT = 0.05
+SIZE = 40_000
+SHORT = 0.01
 """Seconds for the whole size: what is done by then freezes nothing, and is too short to compare."""
 MOST = 3.2
 """Times as long for twice the text. Linear is 2, quadratic 4."""
