@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.real_agents.acpx import KEY, Driven, driving
+from tests.real_agents.acpx import KEY, Driven, Json, Run, driving
 from tests.real_agents.hosting import SLOW
 from tests.real_agents.install import MODULES, node
 from tests.support import processes
@@ -51,44 +51,30 @@ def other_server(driven: Driven) -> str:
     return str(named)
 
 
-async def test_a_prompt_is_answered_in_messages_that_are_all_well_formed(driven: Driven) -> None:
-    turn = Turn("It is forty-two.", think="Let me count.", usage={"input": 100, "output": 20})
-    ran = await driven.acpx("--format", "json", "exec", script(turn, prompt="How many?\nSay."))
+READING = (
+    Turn("I look.", "read_file", {"path": "a.txt"}, think="Let me see."),
+    Turn("It says hello.", usage={"input": 100, "output": 20}),
+)
 
-    assert (ran.code, ran.err, ran.stop) == (OK, "", "end_turn")
+
+async def test_it_opens_our_own_door_itself_and_answers_in_messages_that_are_all_well_formed(
+    driven: Driven,
+) -> None:
+    (driven.workspace / "a.txt").write_text("hello\n")
+    ran = await driven.acpx("--format", "json", "exec", script(*READING, prompt="What is it?\nSay."))
+
+    assert (ran.code, ran.err, ran.stop, ran.said) == (OK, "", "end_turn", "I look.It says hello.")
     ran.is_well_formed()
-    assert ran.said == "It is forty-two."
     thoughts = [each["content"]["text"] for each in ran.of("agent_thought_chunk")]
-    assert "".join(thoughts) == "Let me count."
-    assert ran.of("session_info_update")[0]["title"] == "How many?"
-    assert [each["used"] for each in ran.of("usage_update")] == [120]
+    assert "".join(thoughts) == "Let me see."
+    assert ran.of("session_info_update")[0]["title"] == "What is it?"
+    assert [each["used"] for each in ran.of("usage_update")][-1] == 120
     assert [each["name"] for each in ran.of("available_commands_update")[0]["availableCommands"]] == [
         "help", "model", "compact",
     ]  # fmt: skip
     assert all(each["params"].get("sessionId") for each in ran.messages if "session/" in each.get("method", "")
                and each["method"] != "session/new")  # fmt: skip
     assert KEY not in ran.out
-
-
-async def test_people_read_the_answer_alone_or_with_what_was_done(driven: Driven) -> None:
-    (driven.workspace / "a.txt").write_text("hello\n")
-    reading = script(Turn("I look.", "read_file", {"path": "a.txt"}), Turn("It says hello."))
-    quiet = await driven.acpx("--format", "quiet", "exec", reading)
-    told = await driven.acpx("exec", reading)
-
-    assert (quiet.code, quiet.out.strip()) == (OK, "I look.It says hello.")
-    assert told.code == OK
-    for words in ("[tool] Read a.txt (completed)", "It says hello.", "[done] end_turn"):
-        assert words in told.out
-
-
-async def test_it_opens_our_own_door_itself_and_reads_through_it(driven: Driven) -> None:
-    (driven.workspace / "a.txt").write_text("hello\n")
-    reading = script(Turn("I look.", "read_file", {"path": "a.txt"}), Turn("It says hello."))
-    ran = await driven.acpx("--format", "json", "exec", reading)
-
-    assert (ran.code, ran.stop, ran.said) == (OK, "end_turn", "I look.It says hello.")
-    ran.is_well_formed()
     (opened,) = [each["params"] for each in ran.messages if each.get("method") == "session/new"]
     assert opened["mcpServers"] == []
     (call,), (ended,) = ran.of("tool_call"), ran.of("tool_call_update")
@@ -100,91 +86,84 @@ async def test_it_opens_our_own_door_itself_and_reads_through_it(driven: Driven)
     assert (kept["tool"], kept["caller"]["workspace"]) == ("read_file", str(driven.workspace))
 
 
-@pytest.mark.parametrize("answer", ["allow", "deny"])
+async def test_people_read_the_answer_with_what_was_done(driven: Driven) -> None:
+    (driven.workspace / "a.txt").write_text("hello\n")
+    told = await driven.acpx("exec", script(*READING))
+
+    assert told.code == OK
+    for words in ("[tool] Read a.txt (completed)", "It says hello.", "[done] end_turn"):
+        assert words in told.out
+
+
 async def test_what_a_person_has_to_allow_waits_in_the_inbox_and_the_client_is_told_where(
-    driven: Driven, answer: str
+    driven: Driven,
 ) -> None:
-    written = driven.workspace / "notes.txt"
-    written.unlink(missing_ok=True)
-    async with driven.running("--format", "json", "exec", script(WRITING, Turn("So be it."))) as ran:
+    written, command = driven.workspace / "notes.txt", "touch ran && echo so-it-ran"
+    running = Turn("I run it.", "execute_command", {"command": command})
+    turns = (WRITING, WRITING, running, Turn("So be it."))
+    async with driven.running("--format", "json", "exec", script(*turns)) as ran:
         await ran.hears(lambda ran: ran.of("tool_call"))
         asked = await driven.person.question("notes.txt")
         await ran.hears(lambda ran: "handrail approve" in json.dumps(ran.of("tool_call_update")))
         assert ran.of("tool_call")[0]["status"] == "in_progress"
+        (await driven.person.answer(asked, "deny", "Not today.")).raise_for_status()
+        await ran.hears(lambda ran: len(ran.of("tool_call")) == 2)
         assert not written.exists()
-        (
-            await driven.person.answer(asked, answer, "Not today." if answer == "deny" else "")
-        ).raise_for_status()
-
-    assert (ran.code, ran.stop, ran.said) == (OK, "end_turn", "I write it.So be it.")
-    ran.is_well_formed()
-    assert [each for each in ran.messages if each.get("method") == "session/request_permission"] == []
-    ended = ran.of("tool_call_update")[-1]
-    assert ended["status"] == ("completed" if answer == "allow" else "failed")
-    assert written.exists() == (answer == "allow")
-    assert ("Not today." in json.dumps(ended)) == (answer == "deny")
-    assert ("Not today." in json.dumps(driven.model.asked[-1].body["messages"][-1])) == (answer == "deny")
-
-
-async def test_a_command_runs_once_it_is_allowed_and_its_output_comes_back(driven: Driven) -> None:
-    running = Turn("I run it.", "execute_command", {"command": "touch ran && echo so-it-ran"})
-    async with driven.running("--format", "json", "exec", script(running, Turn("It ran."))) as ran:
-        await ran.hears(lambda ran: ran.of("tool_call"))
+        await driven.person.allow("notes.txt")
         await driven.person.allow("touch ran")
 
-    assert (ran.code, ran.stop) == (OK, "end_turn")
-    (call,) = ran.of("tool_call")
-    assert (call["kind"], call["rawInput"]) == ("execute", {"command": "touch ran && echo so-it-ran"})
-    assert "so-it-ran" in ran.of("tool_call_update")[-1]["content"][0]["content"]["text"]
+    assert (ran.code, ran.stop, ran.said) == (OK, "end_turn", "I write it.I write it.I run it.So be it.")
+    ran.is_well_formed()
+    assert [each for each in ran.messages if each.get("method") == "session/request_permission"] == []
+    ids = [each["toolCallId"] for each in ran.of("tool_call")]
+    denied, allowed, run = (_last_update(ran, each) for each in ids)
+    assert [each["status"] for each in (denied, allowed, run)] == ["failed", "completed", "completed"]
+    assert ["Not today." in json.dumps(each) for each in (denied, allowed)] == [True, False]
+    assert "Not today." in json.dumps(driven.model.asked[-1].body["messages"])
+    assert written.exists()
+    call = ran.of("tool_call")[-1]
+    assert (call["kind"], call["rawInput"]) == ("execute", {"command": command})
+    assert "so-it-ran" in run["content"][0]["content"]["text"]
     assert (driven.workspace / "ran").exists()
+
+
+def _last_update(ran: Run, id: str) -> Json:
+    return [each for each in ran.of("tool_call_update") if each["toolCallId"] == id][-1]
 
 
 @pytest.mark.parametrize(
     ("policy", "code", "status", "result"),
     [("--approve-all", OK, "completed", "forty-two"), ("--deny-all", DENIED, "failed", "denied")],
 )
-async def test_somebody_elses_tool_is_asked_for_in_the_client_and_the_agent_goes_on(
+async def test_only_somebody_elses_tool_is_asked_for_in_the_client_and_the_agent_goes_on(
     driven: Driven, policy: str, code: int, status: str, result: str
 ) -> None:
-    echo = Turn("I ask.", "somebody__echo", {"text": "forty-two"})
+    (driven.workspace / "a.txt").write_text("hello\n")
+    calls = (Call("somebody__echo", {"text": "forty-two"}), Call("read_file", {"path": "a.txt"}))
     given = ("--format", "json", policy, "--mcp-config", other_server(driven))
-    ran = await driven.acpx(*given, "exec", script(echo, Turn("I go on.")))
+    ran = await driven.acpx(*given, "exec", script(Turn("I ask.", calls=calls), Turn("I go on.")))
 
     assert (ran.code, ran.stop, ran.said) == (code, "end_turn", "I ask.I go on.")
     ran.is_well_formed()
     (asked,) = [each for each in ran.messages if each.get("method") == "session/request_permission"]
-    (call,) = ran.of("tool_call")
-    assert asked["params"]["toolCall"]["toolCallId"] == call["toolCallId"]
+    theirs, ours = ran.of("tool_call")
+    assert asked["params"]["toolCall"]["toolCallId"] == theirs["toolCallId"]
     assert asked["params"]["toolCall"]["rawInput"] == {"text": "forty-two"}
-    ended = ran.of("tool_call_update")[-1]
+    ended = _last_update(ran, theirs["toolCallId"])
     assert ended["status"] == status
     assert result in ended["content"][0]["content"]["text"]
     assert result in json.dumps(driven.model.asked[-1].body["messages"][-1])
-
-
-async def test_each_of_several_tools_is_asked_for_by_whom_it_belongs_to(driven: Driven) -> None:
-    (driven.workspace / "a.txt").write_text("hello\n")
-    calls = (Call("somebody__echo", {"text": "theirs"}), Call("read_file", {"path": "a.txt"}))
-    given = ("--format", "json", "--approve-all", "--mcp-config", other_server(driven))
-    ran = await driven.acpx(*given, "exec", script(Turn("Both.", calls=calls), Turn("Done.")))
-
-    assert (ran.code, ran.stop, ran.said) == (OK, "end_turn", "Both.Done.")
-    ran.is_well_formed()
-    asked = [each for each in ran.messages if each.get("method") == "session/request_permission"]
-    assert [each["params"]["toolCall"]["rawInput"] for each in asked] == [{"text": "theirs"}]
-    assert [each["status"] for each in ran.of("tool_call_update")] == ["completed", "completed"]
+    assert _last_update(ran, ours["toolCallId"])["status"] == "completed"
 
 
 async def test_without_a_key_it_fails_with_every_way_to_give_one(driven: Driven) -> None:
     nowhere = {"OLLAMA_BASE_URL": "http://127.0.0.1:9/v1"}
     ran = await driven.acpx("--format", "json", "exec", "Hello?", env=nowhere)
-    told = await driven.acpx("exec", "Hello?", env=nowhere)
 
-    assert (ran.code, told.code) == (FAILED, FAILED)
+    assert ran.code == FAILED
     assert ran.messages[-1]["error"]["code"] == -32000
     for way in ("ANTHROPIC_API_KEY", "editor", "handrail keys set", "OPENAI_BASE_URL"):
         assert way in ran.messages[-1]["error"]["message"]
-        assert way in told.out
 
 
 async def test_a_model_is_chosen_on_the_command_line_and_one_that_there_is_not_is_refused(
