@@ -19,10 +19,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from tests.support.fork_server import Order, fork_daemon, fork_handrail, run_handrail
 
 from handrail.cli.client import Link, Live, reach
 from handrail.door.connect import dial
@@ -66,18 +68,12 @@ class Home:
         )
 
     def run(self, *arguments: str, cwd: Path | None = None) -> CommandResult:
-        done = subprocess.run(
-            self.argv(*arguments),
-            env=self.env,
-            cwd=cwd or self.workspace,
-            capture_output=True,
-            text=True,
-            timeout=BOUND,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        done = run_handrail(self.order(*arguments, cwd=cwd), BOUND)
         assert "Traceback" not in done.stderr, done.stderr
         return CommandResult(done.returncode, done.stdout, done.stderr)
+
+    def order(self, *arguments: str, cwd: Path | None = None, has_session: bool = False) -> Order:
+        return Order(arguments, self.env, str(cwd or self.workspace), has_session=has_session)
 
     def ok(self, *arguments: str) -> CommandResult:
         done = self.run(*arguments)
@@ -85,9 +81,14 @@ class Home:
         return done
 
     def up(self) -> None:
-        """Returns with a daemon running."""
-        if not self._answers():
+        """Returns with a daemon running. A daemon that is the first of its home is a fork."""
+        if self._answers():
+            return
+        if (self.path / "handrail.db").exists():
             self.ok("up", "--no-open")
+            return
+        fork_daemon(self.env, self.path / "foreground.out")
+        self.comes_up()
 
     def comes_up(self) -> None:
         """Wait until a daemon runs."""
@@ -318,8 +319,6 @@ class Agent:
             self._answers.put(json.loads(line))
 
 
-OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-"""Makes stdin the terminal whose Ctrl-C the program hears."""
 AGAIN = 2.0
 """Seconds after which a person presses a key again that did nothing: more than any guard lasts."""
 
@@ -330,14 +329,9 @@ class Screen:
     def __init__(self, home: Home, *arguments: str) -> None:
         self.text = ""
         self._fd, terminal = os.openpty()
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", OWN_TERMINAL, *home.argv(*arguments)],
-            env={**home.env, "TERM": "xterm"},
-            cwd=home.workspace,
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            start_new_session=True,
+        self._process = fork_handrail(
+            replace(home.order(*arguments, has_session=True), environment={**home.env, "TERM": "xterm"}),
+            (terminal, terminal, terminal),
         )
         os.close(terminal)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
-from tests.support.daemon_fork_server import ForkedDaemon, fork_daemon
+from tests.support.fork_server import ForkedProcess, fork_daemon
 from tests.support.keeper_terminals import shell_home
 
 from handrail.config import PROVIDER_VARIABLES
@@ -43,7 +43,7 @@ class Home:
         around = {name: value for name, value in os.environ.items() if name not in PROVIDER_VARIABLES}
         self.environment = {**around, "HANDRAIL_HOME": str(path), "HOME": str(person)}
         _OURS.update(f"{name}={self.environment[name]}".encode() for name in ("HANDRAIL_HOME", "HOME"))
-        self._ours: ForkedDaemon | None = None
+        self._ours: ForkedProcess | None = None
         self.places.make()
         self.places.config.write_text(f"{config}\n[server]\nport = {self.port}\n")
 

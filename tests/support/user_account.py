@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.safety.attack.ground import Got
+from tests.support.fork_server import DAEMON, Order, fork_handrail, run_handrail
 
 T = TypeVar("T")
 
@@ -107,17 +108,11 @@ class Account:
 
     def spawn(self, *argv: str, **options: Any) -> subprocess.Popen[str]:
         """A process of this user, outside of everything that Handrail started."""
-        env = {
-            "HOME": str(self.root),
-            "PATH": os.environ["PATH"],
-            "HANDRAIL_HOME": str(self.home),
-            **self.environment,
-        }
         nobody, to_us = subprocess.DEVNULL, subprocess.PIPE
         chosen: dict[str, Any] = {"cwd": "/", "stdin": nobody, "stdout": to_us, "stderr": to_us, **options}
         if os.getuid() != self.uid:
             chosen |= {"user": self.uid, "group": self.uid, "extra_groups": []}
-        return subprocess.Popen(argv, env=env, text=True, **chosen)
+        return subprocess.Popen(argv, env=self._variables(), text=True, **chosen)
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         with self.spawn(*argv) as process:
@@ -130,12 +125,17 @@ class Account:
 
     def handrail(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The command line, used by the person."""
-        return self.run(self.python, "-m", "handrail", *arguments)
+        return run_handrail(Order(arguments, self._variables(), uid=self.uid), BOUND, self.python)
 
     def start(self) -> None:
-        """The daemon, as `handrail up` starts it."""
-        done = self.handrail("up", "--no-open")
-        assert done.returncode == 0, done.stderr
+        """The daemon, detached as `handrail up` starts it. A daemon that is the first of its home is a fork."""
+        if (self.home / "handrail.db").exists():
+            done = self.handrail("up", "--no-open")
+            assert done.returncode == 0, done.stderr
+        else:
+            order = Order(DAEMON, self._variables(), uid=self.uid, has_session=True)
+            with open(os.devnull, "r+b") as nothing:
+                fork_handrail(order, [nothing.fileno()] * 3, self.python)
         until(lambda: self.about, "the daemon writes where it is")
 
     @contextlib.contextmanager
@@ -234,6 +234,14 @@ class Account:
         with contextlib.suppress(OSError, ValueError):
             known.append(self.keeper)
         return [pid for pid in known if pid and _uid(pid) == self.uid]
+
+    def _variables(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.root),
+            "PATH": os.environ["PATH"],
+            "HANDRAIL_HOME": str(self.home),
+            **self.environment,
+        }
 
     def _own(self, path: Path) -> None:
         if os.getuid() == 0:
