@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.support.user_account import Account, until
+from tests.support.user_account import Account
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -36,8 +36,7 @@ def sound(new_account: Callable[..., Account]) -> Account:
 @pytest.fixture
 def account(sound: Account) -> Generator[Account]:
     yield sound
-    sound.handrail("down", "--force")
-    until(lambda: not sound.processes(), "all of it has ended")
+    sound.kill()
     shutil.rmtree(sound.home)
     shutil.copytree(sound.root / "copy", sound.home)
     for path in (sound.home, *sound.home.rglob("*")):

@@ -214,7 +214,12 @@ class Account:
         return {row["id"]: row["status"] for row in self.http("GET", "/api/approvals", bearer).json}
 
     def down(self) -> None:
-        """End everything of this account, however it defends itself, and remove its files."""
+        """End everything of this account and remove its files."""
+        self.kill()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End every process of this account, however it defends itself."""
         for _ in range(50):
             living = self.processes()
             if not living:
@@ -223,7 +228,6 @@ class Account:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.02)
-        shutil.rmtree(self.root, ignore_errors=True)
 
     def processes(self) -> list[int]:
         """What lives in this account: of the user, where it is ours alone; else daemon and keeper."""
