@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -74,6 +75,12 @@ class Home:
 
     def order(self, *arguments: str, cwd: Path | None = None, has_session: bool = False) -> Order:
         return Order(arguments, self.env, str(cwd or self.workspace), has_session=has_session)
+
+    def run_all(self, *commands: tuple[str, ...]) -> list[CommandResult]:
+        """Several commands at the same time, each of which may wait for something that hangs."""
+        with ThreadPoolExecutor(len(commands)) as pool:
+            running = [pool.submit(self.run, *command) for command in commands]
+            return [each.result() for each in running]
 
     def ok(self, *arguments: str) -> CommandResult:
         done = self.run(*arguments)
@@ -319,8 +326,10 @@ class Agent:
             self._answers.put(json.loads(line))
 
 
+GUARDED = 0.8
+"""Seconds after which a person presses a key again that did nothing: a little more than the guard lasts."""
 AGAIN = 2.0
-"""Seconds after which a person presses a key again that did nothing: more than any guard lasts."""
+"""The same, where the guard was not the reason."""
 
 
 class Screen:
@@ -359,11 +368,12 @@ class Screen:
 
     def press(self, key: str, words: str) -> str:
         """Type a key until these words appear. The guard discards keys that come too early."""
-        until = time.monotonic() + BOUND
+        until, pause = time.monotonic() + BOUND, GUARDED
         while time.monotonic() < until:
             self.type(key)
-            if not self.stays_without(words, AGAIN):
+            if not self.stays_without(words, pause):
                 return self.shows(words)
+            pause = AGAIN
         raise AssertionError(f"{key!r} was not taken; the terminal shows:\n{self.text}")
 
     def stays_without(self, words: str, seconds: float) -> bool:

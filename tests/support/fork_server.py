@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import termios
+import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -89,13 +90,17 @@ class ForkedProcess:
             os.close(descriptor)
 
 
+_one_at_a_time = threading.Lock()
+
+
 def fork_handrail(order: Order, streams: Sequence[int], python: str = sys.executable) -> ForkedProcess:
     """Run `handrail` as ordered, with these descriptors as stdin, stdout and stderr."""
     ours, theirs = os.pipe()
     try:
-        server = _fork_server(python)
-        socket.send_fds(server, [json.dumps(asdict(order)).encode()], [*streams, theirs])
-        return ForkedProcess(int(server.recv(16)), ours)
+        with _one_at_a_time:
+            server = _fork_server(python)
+            socket.send_fds(server, [json.dumps(asdict(order)).encode()], [*streams, theirs])
+            return ForkedProcess(int(server.recv(16)), ours)
     finally:
         os.close(theirs)
 
