@@ -18,16 +18,15 @@ After = Callable[[str], tuple[Attacker, AttackResult]]
 
 @pytest.fixture(scope="module")
 def after(new_account: Callable[[], Account]) -> After:
-    """The loot of an attack with every verb, and the home it left. The attacks of all postures run at the same time."""
-    hostile = {posture: Attacker(new_account()) for posture in postures.ALL}
-    for posture, attacker in hostile.items():
-        attacker.order(posture, [*verbs.TRIES, *web.TRIES, *postures.TRIES])
-    loot: dict[str, AttackResult] = {}
+    """The loot of an attack with every verb, and the home it left; each posture is taken once."""
+    taken: dict[str, tuple[Attacker, AttackResult]] = {}
 
     def attacked(posture: str) -> tuple[Attacker, AttackResult]:
-        if posture not in loot:
-            loot[posture] = hostile[posture].loot()
-        return hostile[posture], loot[posture]
+        if posture not in taken:
+            hostile = Attacker(new_account())
+            tries = [*verbs.TRIES, *web.TRIES, *postures.TRIES]
+            taken[posture] = hostile, hostile.attack(posture, tries)
+        return taken[posture]
 
     return attacked
 
