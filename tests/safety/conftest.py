@@ -1,5 +1,7 @@
 """What the tests of safety share: an installation for an ordinary user, and accounts that use it."""
 
+import fcntl
+import hashlib
 import importlib.metadata
 import os
 import re
@@ -8,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -28,7 +30,9 @@ def python() -> Iterator[str]:
         return
     place = Path(tempfile.mkdtemp(prefix="hr-stage-", dir="/tmp"))
     place.chmod(0o755)
-    yield build(place / "v")
+    shared = ROOT / "build" / "safety"
+    shared.mkdir(parents=True, exist_ok=True)
+    yield build(place / "v", shared if _open_to_all(shared) else place)
     shutil.rmtree(place, ignore_errors=True)
 
 
@@ -53,12 +57,12 @@ LEFT_OUT = shutil.ignore_patterns(
 )
 
 
-def build(place: Path) -> str:
-    """Install into this folder; the path of its interpreter."""
-    base = Path(sys.base_prefix)
-    program = Path(os.path.realpath(sys.executable))
-    if not _open_to_all(program):
-        base, program = _copy_interpreter(base, program, place / "base")
+def build(place: Path, shared: Path) -> str:
+    """Install into this folder, on top of what every run shares; the path of its interpreter."""
+    base = _get_base(shared)
+    program = base / "bin" / Path(os.path.realpath(sys.executable)).name
+    if not program.exists():  # everyone can run the installed interpreter
+        program = Path(os.path.realpath(sys.executable))
     (place / "bin").mkdir(parents=True)
     (place / "bin/python").symlink_to(program)
     (place / "pyvenv.cfg").write_text(f"home = {program.parent}\ninclude-system-site-packages = false\n")
@@ -66,17 +70,38 @@ def build(place: Path) -> str:
         Path(sys.executable).with_name("rg"), place / "bin/rg"
     )  # a wheel installs it beside the interpreter
     packages = place / LIBRARY / "site-packages"
-    _copy_packages(packages)
     shutil.copytree(SRC / "handrail", packages / "handrail")
+    (packages / "shared.pth").write_text(f"{base / 'packages'}\n")
     _open_up(place)
     return str(place / "bin/python")
+
+
+def _get_base(shared: Path) -> Path:
+    """The interpreter and the packages that Handrail needs. They are copied once and do not change."""
+    needed = list(_needed())
+    names = sorted(f"{each.name} {each.version}" for each in needed)
+    key = hashlib.sha256("\n".join([sys.version, os.path.realpath(sys.executable), *names]).encode())
+    base = shared / key.hexdigest()[:16]
+    with (shared / "lock").open("w") as lock:  # the other lane may be copying
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not base.exists():
+            fresh = base.with_suffix(".new")
+            shutil.rmtree(fresh, ignore_errors=True)
+            fresh.mkdir()
+            program = Path(os.path.realpath(sys.executable))
+            if not _open_to_all(program):
+                _copy_interpreter(Path(sys.base_prefix), program, fresh)
+            _copy_packages(needed, fresh / "packages")
+            _open_up(fresh)
+            fresh.rename(base)
+    return base
 
 
 def _open_to_all(path: Path) -> bool:
     return all(above.stat().st_mode & 0o005 == 0o005 for above in (path, *path.parents))
 
 
-def _copy_interpreter(base: Path, program: Path, place: Path) -> tuple[Path, Path]:
+def _copy_interpreter(base: Path, program: Path, place: Path) -> None:
     (place / "bin").mkdir(parents=True)
     shutil.copytree(base / LIBRARY, place / LIBRARY, ignore=LEFT_OUT, symlinks=True)
     for library in (base / "lib").glob("libpython*.so*"):
@@ -86,11 +111,10 @@ def _copy_interpreter(base: Path, program: Path, place: Path) -> tuple[Path, Pat
     was, now = os.fsencode(base / "lib") + b"\0", b"$ORIGIN/../lib\0"
     copied.write_bytes(program.read_bytes().replace(was, now.ljust(len(was), b"\0")))
     copied.chmod(0o755)
-    return place, copied
 
 
-def _copy_packages(target: Path) -> None:
-    for distribution in _needed():
+def _copy_packages(needed: Iterable[importlib.metadata.Distribution], target: Path) -> None:
+    for distribution in needed:
         for file in distribution.files or ():
             if ".." in file.parts:  # a script beside the packages
                 continue
