@@ -188,7 +188,7 @@ def test_keys_of_the_shell_in_which_handrail_was_started_serve_our_agent_and_nob
         model.key = key
         env = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": model.url, "FAKE_API_KEY": "sk-other"}
         account = new_account(environment={**env, "HANDRAIL_MODEL": "anthropic:scripted"})
-        account.start()
+        assert account.handrail("up", "--no-open").returncode == 0
         person = account.sign_in()
         begun = account.http("POST", "/api/threads", person, {"workspace": str(account.workspace)}).json
         assert begun["agent"] == "handrail", "who has a key for it talks to it, unless they say otherwise"
