@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -139,6 +140,12 @@ class Ground:
 
     def policy(self) -> dict[str, Any]:
         return self.account.http("GET", "/api/policy", self.account.sign_in()).json
+
+    def wait_for_head(self) -> None:
+        """Wait until the keeper knows a head of the journal with the person's rule in it: the daemon reports it later."""
+        with contextlib.closing(sqlite3.connect(self.account.home / "handrail.db")) as db:
+            (rule,) = db.execute("SELECT max(seq) FROM events WHERE kind = 'RuleAdded'").fetchone()
+        until(lambda: (self.policy()["head_seq"] or 0) >= rule, "the keeper knows the rule")
 
     def changes(self) -> list[str]:
         return [f"{change['change']} {change['what']}" for change in self.policy()["changes"]]
@@ -295,6 +302,7 @@ def test_a_command_cannot_accept_for_the_person(ground: Ground) -> None:
 
 def test_a_recomputed_chain_is_reported_by_doctor_and_held_back_after_a_restart(ground: Ground) -> None:
     assert "✓ ok   journal" in ground.account.handrail("doctor").stdout
+    ground.wait_for_head()
     ground.tamper(ALTER_EVENT, recompute=True)
     doctor = ground.account.handrail("doctor")
     assert "✗ bad  journal" in doctor.stdout, doctor.stdout
