@@ -8,13 +8,13 @@ import subprocess
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import pytest
 from tests.support.cli_home import BOUND, Home, wait_for
 from tests.support.processes import is_alive
 
 from handrail.cli.client import reach
+from handrail.cli.wire import Health
 from handrail.paths import Places
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -36,7 +36,7 @@ def pids(home: Home) -> tuple[int, int]:
     return known["pid"], known["keeper_pid"]
 
 
-def read_health(home: Home) -> tuple[dict[str, Any], float]:
+def read_health(home: Home) -> tuple[Health, float]:
     """The daemon's health, and how many seconds its answer took."""
     with reach("read", places=Places.under(home.path)) as link:
         began = time.monotonic()
