@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.scripted_daemon import BOUND, STANDIN_DAEMON, DaemonFinder, ScriptedDaemon, started_daemons
+from tests.support.standin_daemon import read_umask
 
 from handrail.door.start_daemon import LOG_MAX, STARTS, UNATTENDED, clean
 from handrail.paths import Places
@@ -39,6 +40,7 @@ def test_the_daemon_belongs_to_no_process_of_its_callers(home: Path) -> None:
     assert about["descriptors"] == []
     assert about["session"] not in (os.getsid(0), pid)
     assert about["group"] not in (os.getpgrp(), looker.process.pid)
+    assert about["umask"] == read_umask()  # the files that an agent's commands create have the usual modes
     assert about["environ"]
     assert set(about["environ"]) <= {*clean(os.environ), "HANDRAIL_HOME", UNATTENDED, "LC_X", "LC_CTYPE"}
     assert "LC_X" in about["environ"]

@@ -36,10 +36,17 @@ def about_itself(lock: int) -> dict[str, object]:
         "argv": sys.argv[1:],
         "cwd": str(Path.cwd()),
         "environ": sorted(os.environ),
+        "umask": read_umask(),
         "session": os.getsid(0),
         "group": os.getpgrp(),
         "descriptors": [fd for fd in range(3, 64) if fd != lock and is_open(fd)],
     }
+
+
+def read_umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
 
 
 def is_open(fd: int) -> bool:

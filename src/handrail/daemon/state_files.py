@@ -53,6 +53,7 @@ class DaemonFile:
         return self._places.daemon_json.exists()
 
     def note_port(self, port: int) -> None:
+        self._places.port.touch(mode=0o600)
         self._places.port.write_text(f"{self._requested_port} {port}\n")
 
     def put_up(self, url: str) -> None:

@@ -209,7 +209,6 @@ def _run_middle(argv: Sequence[str], environment: Mapping[str, str], log: str, w
     try:
         os.setsid()
         os.chdir("/")
-        os.umask(0o077)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), 1)
         os.dup2(1, 2)
