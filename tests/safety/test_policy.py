@@ -145,7 +145,7 @@ class Ground:
         """Wait until the keeper knows a head of the journal with the person's rule in it: the daemon reports it later."""
         with contextlib.closing(sqlite3.connect(self.account.home / "handrail.db")) as db:
             (rule,) = db.execute("SELECT max(seq) FROM events WHERE kind = 'RuleAdded'").fetchone()
-        until(lambda: (self.policy()["head_seq"] or 0) >= rule, "the keeper knows the rule")
+        until(lambda: (self.policy()["kept_seq"] or 0) >= rule, "the keeper knows the rule")
 
     def changes(self) -> list[str]:
         return [f"{change['change']} {change['what']}" for change in self.policy()["changes"]]

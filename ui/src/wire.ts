@@ -3073,6 +3073,8 @@ export interface components {
             head_chain: string;
             /** Head Seq */
             head_seq: number;
+            /** Kept Seq */
+            kept_seq: number | null;
             /** Known */
             known: boolean;
             /** Suspended */

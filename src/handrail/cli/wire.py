@@ -951,6 +951,7 @@ class PolicyView(TypedDict):
     digest: str
     head_chain: str
     head_seq: int
+    kept_seq: int | None
     known: bool
     suspended: str
     taken: list[PolicyChangeView]

@@ -107,6 +107,7 @@ class PolicyMemory:
         link = self._journal.link
         if policy.holds_journal or not await self._remember(HEAD, _encode_head(link)):
             return None
+        policy.kept_seq = link.seq
         return link
 
     async def prepare_compaction(self, policy: AcceptedPolicy) -> Link | None:

@@ -16,7 +16,7 @@ function empty(seq = 10): Model {
     started: { seq: 1, at: 0, pid: 1, crashed: false, interrupted: 0, approvals_kept: 0, terminals_adopted: 0 },
     auto_approve: false,
     human_in_the_loop: true,
-    policy: { suspended: "", known: true, changes: [], digest: "", taken: [], head_seq: seq, head_chain: "" },
+    policy: { suspended: "", known: true, changes: [], digest: "", taken: [], head_seq: seq, head_chain: "", kept_seq: null },
     command_line: "handrail mcp",
     calls: [],
     recent: [],

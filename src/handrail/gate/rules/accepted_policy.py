@@ -69,6 +69,8 @@ class AcceptedPolicy:
         self.taken: tuple[PolicyChange, ...] = ()
         """Settings that this start took up, because a person had asked for it."""
         self.taken_by = ""
+        self.kept_seq: int | None = None
+        """The last event of the journal that the keeper knows; None if it knows none."""
         self.on_release: list[Callable[[], None]] = []
         """Called when the policy is in force again."""
         self._rules, self._journal, self._keep = rules, journal, keep

@@ -158,6 +158,8 @@ class PolicyView(Wire):
     head_seq: int
     head_chain: str
     """The last event that this daemon wrote, and its hash: the journal on disk must have it."""
+    kept_seq: int | None
+    """The last event that the keeper knows. A change of it, or of one before it, is found also after a restart."""
 
 
 class AcceptBody(Wire):

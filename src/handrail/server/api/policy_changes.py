@@ -39,6 +39,7 @@ def policy_view(context: ServerContext) -> PolicyView:
         taken=[_change_view(change) for change in policy.taken],
         head_seq=link.seq,
         head_chain=link.chain.hex(),
+        kept_seq=policy.kept_seq,
     )
 
 
