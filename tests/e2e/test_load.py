@@ -10,7 +10,7 @@ import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -170,30 +170,41 @@ async def test_fifty_random_kills_lose_no_acknowledged_fact_and_run_nothing_twic
 
 async def kill_at_work(load: Load, chance: random.Random) -> None:
     """Kill a daemon that has acknowledged something since it came, at a random moment, and start the next one."""
-    with start_lock(load.home):
-        await kill_while_busy(load, chance)
+    await work_a_while(load, chance)
+    async with start_lock(load.home):
+        load.home.kill()
         await anyio.to_thread.run_sync(load.home.up)
 
 
-async def kill_while_busy(load: Load, chance: random.Random) -> None:
+async def work_a_while(load: Load, chance: random.Random) -> None:
     before = load.acknowledged
     await until(lambda: load.acknowledged > before and load.home.is_ready(), within=60)
     await anyio.sleep(chance.uniform(0, LONGEST))
-    with contextlib.suppress(ProcessLookupError):
-        load.home.kill()
 
 
-@contextlib.contextmanager
-def start_lock(home: Home) -> Generator[None]:
-    """Be the process that starts the next daemon; the doors wait for it. A fork costs a tenth of what they would start."""
+@contextlib.asynccontextmanager
+async def start_lock(home: Home) -> AsyncGenerator[None]:
+    """Be the process that starts the next daemon; the doors wait for it. A fork costs a tenth of what they would start.
+
+    A daemon must run when the lock is taken: without one, the doors could not start it.
+    """
     with home.places.daemon_lock.with_suffix(".start").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        await until(lambda: can_lock(lock.fileno()))
         yield
+
+
+def can_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 async def kill_early(load: Load, chance: random.Random) -> None:
     """Kill a daemon, and then the next one too, which a door has the keeper start: before or while it restores."""
-    await kill_while_busy(load, chance)
+    await work_a_while(load, chance)
+    load.home.kill()
     await until(lambda: bool(starting(load.home)), within=60)
     await anyio.sleep(chance.uniform(0, EARLY))
     for pid in starting(load.home):
