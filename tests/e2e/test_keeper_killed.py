@@ -4,10 +4,11 @@ import os
 import signal
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.support.daemon_home import Home, find_processes, until
 from tests.support.mcp_client import agent
-from tests.support.person_client import Person
+from tests.support.person_client import Json, Person
 
 from handrail.keeper.process_tree import children, name_of
 
@@ -60,3 +61,27 @@ async def test_what_outlives_the_keeper_and_its_warden_is_found_and_ended(
         await until(lambda: not find_processes("sleep\x0066.2222"))
 
     assert told.data["call"]["status"] == "interrupted"
+
+
+async def test_what_outlives_all_of_them_is_ended_though_its_start_was_not_recorded(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    """The command stops the daemon, before the journal has its terminal."""
+    line = "setsid sleep 66.3333 & sleep 66.3333"
+    daemon, keeper = home.pid, (await person.get("health"))["keeper"]["pid"]
+    async with agent(home, workspace) as client:
+        asked = client.ask("execute_command", command=f"kill -STOP {daemon}; {line}")
+        approval = await person.question("66.3333")
+        async with anyio.create_task_group() as group:
+            group.start_soon(answer_if_it_lives, person, approval)
+            await until(lambda: len(find_processes("sleep\x0066.3333")) == 2)
+            group.cancel_scope.cancel()
+        kill_keeper_and_wardens(keeper)
+        home.signal(daemon, signal.SIGKILL)
+        await asked.told()
+        await until(lambda: not find_processes("sleep\x0066.3333"))
+
+
+async def answer_if_it_lives(person: Person, approval: Json) -> None:
+    """The daemon may be stopped before it acknowledges."""
+    await person.answer(approval, "allow")

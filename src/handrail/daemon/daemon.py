@@ -348,7 +348,6 @@ class Daemon:
             memory.announce_compaction,
         )
         input_detector = InputDetector(foundation.terminals, self._marked)
-        foundation.terminals.orphaned = self._survivors.look_for
         for work in (
             foundation.terminals.run,
             input_detector.run,
@@ -432,6 +431,7 @@ class Daemon:
             return as_result(read_output(terminals.tail(terminal)), terminal)
 
         crashed = self._daemon_file.hangs
+        terminals.orphaned = self._survivors.look_for
         lost = await foundation.terminal_events.catch_up(foundation.records, terminals)
         self._survivors.look_for(lost)
         await threads.restore()

@@ -98,7 +98,8 @@ class Terminals:
         self.stirred: Callback = _ignore
         """Called when a terminal is opened, prints output, or gets input; set by input detection."""
         self.orphaned: Callable[[Sequence[str]], None] = _ignore
-        """Called with the terminals that were lost with their keeper; set by the daemon, to look for survivors."""
+        """Called with terminals that were, or may have been, lost with their keeper; set by the daemon, to look for
+        survivors."""
         self._all: dict[str, Terminal] = {}
         self._released_terminals: dict[str, Terminal] = {}
         keeper.listener = self

@@ -160,7 +160,10 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         if input.terminal_id is not None:
             return await self._typed.find_work(input, call)
         terminal = self._terminals.get(terminal_of(call.id))
-        if terminal is None or terminal.note.call != call.id or (terminal.exit and terminal.exit.lost):
+        if terminal is None:  # its keeper may have been killed before the journal had the terminal
+            self._terminals.orphaned([terminal_of(call.id)])
+            return None
+        if terminal.note.call != call.id or (terminal.exit and terminal.exit.lost):
             return None
         call.use_terminal(terminal.id)
         return CommandPlan(
