@@ -151,8 +151,9 @@ def _check_daemon(sock: socket.socket, path: str, places: Places) -> socket.sock
         known = _ask_keeper(places) if listener.pid else 0
         if not known or listener.pid == known:
             return sock
+        is_alive = listener.is_alive()  # before the close, after which a listener for one client exits
         sock.close()
-        if listener.is_alive():
+        if is_alive:
             raise Impostor(path, listener.pid, f"the keeper's daemon is process {known}")
         return None
     finally:
