@@ -132,6 +132,25 @@ async def test_jobs_come_to_the_front_and_go(home: Path) -> None:
         await seen(scene, terminal, lambda found: name(found) == "bash" and not found.busy)
 
 
+@pytest.mark.parametrize("reaps", ["", "reaps"])
+async def test_when_the_command_in_front_has_ended_the_keys_are_its_shells(home: Path, reaps: str) -> None:
+    """As a shell is for a moment: it has not yet made its own group that of the foreground."""
+    program = """
+import os, signal, sys
+command = os.posix_spawn("/bin/sleep", ["sleep", "0"], {}, setpgroup=0)
+os.tcsetpgrp(0, command)
+os.waitid(os.P_PID, command, os.WEXITED | (0 if sys.argv[1:] == ["reaps"] else os.WNOWAIT))
+print("ended", flush=True)
+signal.pause()
+"""
+    async with running_keeper(home) as scene:
+        terminal = await scene.python(program, reaps)
+        await until(lambda: terminal.tail.end > 0)
+        found = await look(scene, terminal)
+        assert (found.foreground and found.foreground.pid, found.busy) == (terminal.pid, False)
+        assert found.reading == "other"
+
+
 async def test_in_a_pipeline_the_one_that_reads_the_terminal_is_in_front(home: Path) -> None:
     async with running_keeper(home) as scene:
         terminal = await scene.open(*BASH)

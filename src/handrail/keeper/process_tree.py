@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from handrail.keeper import system
+from handrail.keeper.lineage import is_hidden
 from handrail.keeper.protocol import Process, Seen
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ _CONTROLLING = os.makedev(5, 0)
 def look(pty: PtyMaster, leader: int, warden: int) -> Seen:
     """Take a snapshot of a running terminal: its foreground process, how that waits, the cwd and the PTY's modes."""
     echo, canonical = pty.modes
-    member = _foreground(_members(pty, warden))
+    member = _foreground(_members(pty, leader, warden))
     return Seen(
         foreground=None if member is None else Process(member.pid, name_of(member.pid)),
         busy=member is not None and member.pid != leader,
@@ -193,14 +194,25 @@ def _foreground(members: list[_Member]) -> _Member | None:
     return front
 
 
-def _members(pty: PtyMaster, warden: int) -> list[_Member]:
-    """The processes of the foreground group: its leader first, then by distance from the warden."""
+def _members(pty: PtyMaster, leader: int, warden: int) -> list[_Member]:
+    """The processes of the foreground group: its leader first, then by distance from the warden.
+
+    If all of them have exited, the terminal's leader: a shell takes the terminal back once it has reaped its command.
+    """
     try:
         group, device = os.tcgetpgrp(pty.fd), os.fstat(pty.slave).st_rdev
     except OSError:
         return []
-    pids = [(pid, parent) for pid, parent in _nearest_descendants(warden) if _group_of(pid) == group]
+    found = _nearest_descendants(warden)
+    pids = [(pid, parent) for pid, parent in found if _group_of(pid) == group]
+    if not pids and _are_all_seen(found) and _group_of(leader) is not None:
+        pids = [(leader, warden)]
     return [_member(pid, parent, device) for pid, parent in sorted(pids, key=lambda pair: pair[0] != group)]
+
+
+def _are_all_seen(found: list[tuple[int, int]]) -> bool:
+    """Whether no descendant is left out or hidden by `hidepid`, which could be in the foreground."""
+    return len(found) < MEMBERS_MAX and not any(is_hidden(pid) for pid, _ in found)
 
 
 def _nearest_descendants(root: int) -> list[tuple[int, int]]:
