@@ -21,6 +21,7 @@ import sys
 import termios
 import threading
 import traceback
+import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
@@ -55,6 +56,9 @@ class ForkedProcess:
     def __init__(self, pid: int, status: int) -> None:
         self.pid = pid
         self._status = status
+        self._close_status = weakref.finalize(
+            self, os.close, status
+        )  # most tests never ask how a daemon ended
         self._code: int | None = None
 
     def poll(self) -> int | None:
@@ -63,7 +67,7 @@ class ForkedProcess:
             self._code = int(
                 os.read(self._status, 16) or b"-9"
             )  # it ended without a word if a signal ended it
-            os.close(self._status)
+            self._close_status()
         return self._code
 
     def wait(self, timeout: float) -> int:
@@ -100,9 +104,13 @@ def fork_handrail(order: Order, streams: Sequence[int], python: str = sys.execut
         with _one_at_a_time:
             server = _fork_server(python)
             socket.send_fds(server, [json.dumps(asdict(order)).encode()], [*streams, theirs])
-            return ForkedProcess(int(server.recv(16)), ours)
+            pid = int(server.recv(16))
+    except BaseException:
+        os.close(ours)
+        raise
     finally:
         os.close(theirs)
+    return ForkedProcess(pid, ours)
 
 
 def fork_daemon(environment: dict[str, str], log: Path) -> ForkedProcess:

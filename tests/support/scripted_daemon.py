@@ -247,8 +247,8 @@ class ScriptedKeeper:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for sock in self._held:
-            sock.close()
+        for each in (self.output, *self._held):
+            each.close()
 
     def welcome(self) -> Hello:
         """Let the window in. Before it attaches, it asks which process the daemon is."""

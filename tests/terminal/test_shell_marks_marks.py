@@ -1,6 +1,6 @@
 """What marks tell together, however the bytes come; and that nobody else can write them."""
 
-from collections.abc import Iterator
+import weakref
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,7 @@ class Written:
         self.spool = Spool(str(directory / "t"), cap)
         self.tail = Tail(directory / "t")
         self.reader = MarksReader(NONCE)
+        weakref.finalize(self, self.spool.close)
 
     @property
     def marks(self) -> Marks:
@@ -65,10 +66,8 @@ class Written:
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Iterator[Written]:
-    made = Written(tmp_path)
-    yield made
-    made.spool.close()
+def written(tmp_path: Path) -> Written:
+    return Written(tmp_path)
 
 
 def test_before_the_first_mark_nothing_is_claimed(written: Written) -> None:
