@@ -1,7 +1,8 @@
 """HTTP connections: how many there may be, and what becomes of requests that never arrive whole."""
 
-import resource
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -170,14 +171,26 @@ async def test_requests_that_arrive_together_are_all_answered() -> None:
             heard += await stream.receive()
 
 
-async def test_the_budget_follows_the_limit_of_open_files() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-        few = ConnectionBudget.of_process()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (32, hard))
-        least = ConnectionBudget.of_process()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+def test_the_budget_follows_the_limit_of_open_files() -> None:
+    few, least = measure_budgets(256, 16)
     assert 40 < few.http + few.local + few.backlog < 256
     assert (least.http, least.local) == (3, 3)
+
+
+def measure_budgets(*limits: int) -> list[ConnectionBudget]:
+    """The budget under each limit, of a new process: it has only the standard streams open."""
+    command = [sys.executable, "-c", MEASURE_BUDGETS, *map(str, limits)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    return [ConnectionBudget(*map(int, line.split())) for line in done.stdout.splitlines()]
+
+
+MEASURE_BUDGETS = """
+import resource, sys
+from handrail.server.connection_limit import ConnectionBudget
+
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+for limit in map(int, sys.argv[1:]):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    budget = ConnectionBudget.of_process()
+    print(budget.http, budget.local, budget.backlog)
+"""
