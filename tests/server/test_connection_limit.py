@@ -72,9 +72,8 @@ class Clients:
 @asynccontextmanager
 async def serving(most: int) -> AsyncGenerator[Clients]:
     """A server with at most so many connections, and clients of it."""
-    listener = socket.create_server(("127.0.0.1", 0))
     server = WebServer(answer, ConnectionBudget(http=most, local=1, backlog=4))
-    with anyio.fail_after(BOUND):
+    with socket.create_server(("127.0.0.1", 0)) as listener, anyio.fail_after(BOUND):
         async with anyio.create_task_group() as group:
             group.start_soon(server.serve, [listener])
             async with AsyncExitStack() as stack:
