@@ -1,8 +1,9 @@
 """The program as its hosts meet it: a process, the official SDK's client, a scripted model, real MCP servers."""
 
 import base64
-import subprocess
-import sys
+import json
+import os
+import signal
 from pathlib import Path
 
 import acp
@@ -10,8 +11,10 @@ import anyio
 import pytest
 from acp.exceptions import RequestError
 from tests.support.acp_client import PATIENCE, HostedAgent, hosted_agent, sample_mcp_server
+from tests.support.daemon_home import until
 from tests.support.model_server.script import Turn, script
 from tests.support.model_server.server import ModelServer
+from tests.support.processes import is_alive
 
 from handrail.own_agent.session_files import SessionFiles
 
@@ -59,8 +62,14 @@ async def test_where_no_server_of_ours_is_named_our_own_door_is_opened(
         assert host.client.of("tool_call")[0]["locations"] == [{"path": str(root / "a.txt")}]
         assert "# How to work" in str(model.asked[0].body["system"])
     finally:
-        command = [sys.executable, "-P", "-m", "handrail", "down"]
-        await anyio.run_process(command, check=False, stdout=subprocess.DEVNULL)
+        await end_daemon(home)
+
+
+async def end_daemon(home: Path) -> None:
+    """End the daemon that the agent's door started. `handrail down` refuses: this process counts as an agent now."""
+    pid = json.loads((home / "daemon.json").read_text())["pid"]
+    os.kill(pid, signal.SIGTERM)
+    await until(lambda: not is_alive(pid))
 
 
 async def test_it_says_what_it_can_do_and_speaks_version_1(home: Path, root: Path) -> None:
