@@ -147,7 +147,8 @@ def _fork_server(python: str) -> socket.socket:
 
     def end() -> None:
         ours.close()
-        process.wait(10)
+        process.kill()  # its forks go on; its own exit would take a second
+        process.wait()
 
     atexit.register(end)
     return ours
