@@ -31,6 +31,7 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         terminal = asks_for_a_secret(alone)
         alone.ok("terminal", "send", terminal, "pippin")
         shown = wait_for_output(alone, terminal, "The gate to the north tree is open.")
+        wait_for(lambda: has_ended(alone, "gate.py"), "the end of the program with questions")
         alone.ok("terminal", "close", terminal)
         told = demo.stdout.read()
         assert demo.wait(BOUND) == 0
@@ -66,6 +67,11 @@ def test_the_demo_ends_by_itself_and_leaves_no_question_and_no_folder(alone: Hom
     assert alone.ok("approvals", "--json").json == []
     project = next(word for word in done.out.split() if "handrail-demo-" in word).rstrip(".")
     assert not Path(project).exists()
+
+
+def has_ended(home: Home, title: str) -> bool:
+    rows: list[Json] = home.ok("calls", "--json").json
+    return all(row["status"] not in ("running", "waiting") for row in rows if title in row["title"])
 
 
 def asks_for_a_secret(home: Home) -> str:

@@ -16,14 +16,16 @@ def test_what_is_there_and_what_is_missing_with_the_command_that_installs_it(han
         assert rows["claude"]["install"] in shown.out
 
 
-def test_our_own_agent_is_there_and_says_that_it_has_no_key_until_it_has_one(handrail: Home) -> None:
-    rows = {row["name"]: row for row in handrail.ok("agents", "--json").json}
+def test_our_own_agent_is_there_and_says_that_it_has_no_key_until_it_has_one(alone: Home) -> None:
+    """In a home of its own: elsewhere, another test's agent may still run."""
+    alone.up()
+    rows = {row["name"]: row for row in alone.ok("agents", "--json").json}
     assert rows["handrail"]["found"]
     assert rows["handrail"]["source"] == "built in"
-    without = handrail.ok("agents")
+    without = alone.ok("agents")
     assert "! no key" in without.out
     assert "`handrail keys set anthropic`" in without.err
-    handrail.env["ANTHROPIC_API_KEY"] = "sk-somebody"
-    with_one = handrail.ok("agents")
+    alone.env["ANTHROPIC_API_KEY"] = "sk-somebody"
+    with_one = alone.ok("agents")
     assert "no key" not in with_one.out + with_one.err
     assert "handrail chat --agent handrail starts" in with_one.err

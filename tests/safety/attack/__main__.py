@@ -27,7 +27,7 @@ TRIES: dict[str, Try] = {
 
 def main(path: str) -> None:
     order = Order(**json.loads(Path(path).read_text()))
-    if "killing_both" in order.posture:
+    if "killing_both" in order.posture or "killing_the_keeper" in order.posture:
         drop_terminal(path)
     assert callable(run)  # imported once, before all the forks
     told: dict[str, Any] = {"environ": dict(os.environ), "got": {}}
@@ -47,7 +47,7 @@ def main(path: str) -> None:
 
 
 def drop_terminal(path: str) -> None:
-    """Start again without the variable by which the next daemon finds, and ends, what outlived its keeper."""
+    """Start again without the variable by which a daemon finds, and ends, what outlived its keeper."""
     environ = {name: value for name, value in os.environ.items() if name != "HANDRAIL_TERMINAL"}
     if len(environ) < len(os.environ):
         os.execve(sys.executable, [sys.executable, "-m", "attack", path], environ)
