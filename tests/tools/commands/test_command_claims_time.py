@@ -202,4 +202,4 @@ def test_every_row_of_the_table_is_measured() -> None:
 
 
 def test_the_measure_notices_a_quadratic_reader() -> None:
-    assert not is_linear(lambda text: [text.count("b", at) for at in range(0, len(text), 4)], "a")
+    assert not is_linear(lambda text: [text.count("b", at) for at in range(len(text))], "a")
