@@ -19,7 +19,7 @@ from bench.client import Client
 from bench.daemon import Daemon, with_daemon
 from bench.flooder import CALLS
 from bench.line import Figure, Line, Measurement, Target
-from bench.process_memory import read_rss
+from bench.process_memory import read_rss, sample_memory
 from bench.samples import percentile
 
 MB = 1_000_000
@@ -67,7 +67,7 @@ def measure_attack(attack: Attack, daemon: Daemon) -> Generator[Figure]:
         quiet = _read_while(client, READS)
         pid = daemon.get("/api/health")["daemon"]["pid"]
         base = read_rss(pid)
-        with _poll_rss(pid) as rss:
+        with sample_memory(lambda: read_rss(pid), POLL_SECONDS) as rss:
             with _start_flooder(attack, daemon) as flooder:
                 reads = _read_while(client, READS, lambda: flooder.poll_taken() is None)
             time.sleep(RETURN_SECONDS)
@@ -133,25 +133,6 @@ def _start_flooder(attack: Attack, daemon: Daemon) -> Generator[Flooder]:
             yield flooder
         finally:
             flooder.end()
-
-
-@contextmanager
-def _poll_rss(pid: int) -> Generator[list[int]]:
-    """The memory of a process, sampled until the block ends."""
-    samples = [read_rss(pid)]
-    stopped = threading.Event()
-
-    def poll() -> None:
-        while not stopped.wait(POLL_SECONDS):
-            samples.append(read_rss(pid))
-
-    thread = threading.Thread(target=poll)
-    thread.start()
-    try:
-        yield samples
-    finally:
-        stopped.set()
-        thread.join()
 
 
 MEASUREMENTS = tuple(

@@ -1,15 +1,14 @@
 """1 GB of output through a terminal, beside a bare read loop; and the daemon's memory and loop lag meanwhile."""
 
-import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
 
 from bench.client import Client
 from bench.daemon import Daemon, with_daemon
 from bench.line import Figure, Line, Measurement, Target
 from bench.peers.pty_child import PtyChild
 from bench.peers.recorders import script_rate, tmux_rate
+from bench.process_memory import sample_memory
 from bench.samples import ROUNDS, median
 
 SIZE = 1_000_000_000
@@ -35,7 +34,7 @@ def measure_storm(daemon: Daemon) -> Generator[Figure]:
 def _run_command(daemon: Daemon, client: Client) -> tuple[float, float, float]:
     """MB per second, growth of the daemon's memory in MB, and its loop lag in ms."""
     before = _read_rss(daemon)
-    with _poll_rss(daemon) as samples:
+    with sample_memory(lambda: _read_rss(daemon), POLL_SECONDS) as samples:
         request = client.begin("execute_command", {"command": COMMAND, "wait_seconds": 600})
         approval = daemon.wait_for_approval()
         began = time.perf_counter()
@@ -57,25 +56,6 @@ def _read_child() -> float:
 
 def _read_rss(daemon: Daemon) -> float:
     return float(daemon.get("/api/health")["daemon"]["rss_bytes"])
-
-
-@contextmanager
-def _poll_rss(daemon: Daemon) -> Generator[list[float]]:
-    """The daemon's memory, sampled until the block ends."""
-    samples = [_read_rss(daemon)]
-    stopped = threading.Event()
-
-    def poll() -> None:
-        while not stopped.wait(POLL_SECONDS):
-            samples.append(_read_rss(daemon))
-
-    thread = threading.Thread(target=poll)
-    thread.start()
-    try:
-        yield samples
-    finally:
-        stopped.set()
-        thread.join()
 
 
 MEASUREMENTS = (

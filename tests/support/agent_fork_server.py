@@ -5,7 +5,6 @@ Tests of the start itself, and tests that find processes by their environment, u
 """
 
 import asyncio
-import atexit
 import importlib
 import json
 import os
@@ -13,7 +12,6 @@ import random
 import select
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -88,18 +86,9 @@ def _order(order: dict[str, Any], stdin: int, stdout: int) -> int:
 
 @cache
 def _fork_server() -> socket.socket:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    argv = [sys.executable, "-P", str(Path(__file__).resolve()), str(theirs.fileno())]
-    with theirs:
-        process = subprocess.Popen(argv, cwd="/", stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+    from tests.support.fork_server import start_server  # noqa: PLC0415 - the server itself runs as a script
 
-    def end() -> None:
-        ours.close()
-        process.kill()  # its forks go on; its own exit would take a second
-        process.wait()
-
-    atexit.register(end)
-    return ours
+    return start_server([sys.executable, "-P", str(Path(__file__).resolve())])
 
 
 def main(descriptor: int) -> None:

@@ -139,11 +139,19 @@ def run_handrail(
 
 @cache
 def _fork_server(python: str) -> socket.socket:
+    server = start_server([python, str(Path(__file__).resolve())])
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * LARGEST_ORDER)
+    return server
+
+
+def start_server(argv: Sequence[str]) -> socket.socket:
+    """Start a fork server, which gets the number of its socket as its last argument; it ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * LARGEST_ORDER)
-    argv = [python, str(Path(__file__).resolve()), str(theirs.fileno())]
+    descriptor = theirs.fileno()
     with theirs:
-        process = subprocess.Popen(argv, cwd="/", stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        process = subprocess.Popen(
+            [*argv, str(descriptor)], cwd="/", stdin=subprocess.DEVNULL, pass_fds=[descriptor]
+        )
 
     def end() -> None:
         ours.close()
