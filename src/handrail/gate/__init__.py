@@ -18,6 +18,7 @@ EXPORTS = {
     "rules.rules": "Rules UnknownRule UserRules",
     "rules.suggestions": "RuleStatistics SuggestedRule measure_rule suggest_from_history suggest_rules",
     "rules.trust": "FolderTrust TrustedFolder",
+    "shell.bash_reader": "RESERVED",
     "shell.shell_parser": "Line Opaque PARTS_MAX Part parse",
     "tool": (
         "CallReport Plan Proposal ReceiptFacts Refusal Salvage Tool Toolbox UndoAction UndoFile UndoPlan "

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from handrail.gate.shell.bash_reader import RESERVED
 from handrail.gate.shell.shell_parser import Line
 from handrail.store.values import Json
 from handrail.terminal.terminals import CheckedProgram
@@ -17,92 +18,15 @@ _FIRST_LINE = 256
 """Bytes of a script that the kernel reads to find its interpreter."""
 _DEEPEST = 4
 """Interpreters that are scripts themselves: the kernel follows no more."""
-SHELL_WORDS = frozenset(
+SHELL_WORDS = RESERVED.union(
     (
-        *(
-            ".",
-            ":",
-            "[",
-            "alias",
-            "bg",
-            "bind",
-            "break",
-            "builtin",
-            "caller",
-            "cd",
-            "command",
-            "compgen",
-            "complete",
-        ),
-        *(
-            "compopt",
-            "continue",
-            "declare",
-            "dirs",
-            "disown",
-            "echo",
-            "enable",
-            "eval",
-            "exec",
-            "exit",
-            "export",
-        ),
-        *(
-            "false",
-            "fc",
-            "fg",
-            "getopts",
-            "hash",
-            "help",
-            "history",
-            "jobs",
-            "kill",
-            "let",
-            "local",
-            "logout",
-        ),
-        *(
-            "mapfile",
-            "popd",
-            "printf",
-            "pushd",
-            "pwd",
-            "read",
-            "readarray",
-            "readonly",
-            "return",
-            "set",
-            "shift",
-        ),
-        *(
-            "shopt",
-            "source",
-            "suspend",
-            "test",
-            "times",
-            "trap",
-            "true",
-            "type",
-            "typeset",
-            "ulimit",
-            "umask",
-        ),
-        *(
-            "unalias",
-            "unset",
-            "wait",
-            "if",
-            "then",
-            "else",
-            "elif",
-            "fi",
-            "case",
-            "esac",
-            "for",
-            "select",
-            "while",
-        ),
-        *("until", "do", "done", "in", "function", "time", "{", "}", "!", "[[", "]]", "coproc"),
+        *("!", ".", ":", "alias", "bg", "bind", "break", "builtin", "caller"),
+        *("cd", "command", "compgen", "complete", "compopt", "continue", "declare", "dirs", "disown"),
+        *("echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg"),
+        *("getopts", "hash", "help", "history", "jobs", "kill", "let", "local", "logout"),
+        *("mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return"),
+        *("set", "shift", "shopt", "source", "suspend", "test", "time", "times", "trap"),
+        *("true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"),
     )
 )
 """Builtins and reserved words of bash, which start no program of that name."""
