@@ -8,6 +8,10 @@ HELLO_MAX = 64 << 10
 """Bytes of a hello line; bounds the memory that a wrong peer can make us use."""
 
 
+HOOK_MAX = 8 << 20
+"""Bytes of a hook's payload. A door refuses a longer one without sending it; the daemon reads no longer one."""
+
+
 class LineTooLong(ValueError):
     """A line exceeds the limit; the message may be shown to the peer."""
 

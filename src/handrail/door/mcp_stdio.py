@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 
+from handrail.door.client_process import ClientProcesses
 from handrail.door.connect import HelloRefused, connect, say_hello
 from handrail.door.proxy import Pump
 from handrail.paths import Places
@@ -45,7 +46,7 @@ def main(arguments: list[str]) -> int:
         return 2
     if os.isatty(0):
         sys.stderr.write("This is the door for MCP clients: it waits for JSON-RPC lines. Ctrl-C ends it.\n")
-    Pump(_daemon_connector(workspace)).run()
+    Pump(_daemon_connector(workspace), client=ClientProcesses()).run()
     return 0
 
 

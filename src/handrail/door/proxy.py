@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from handrail.door.client_process import ClientProcesses
+
 
 CHUNK = 64 << 10
 """Bytes per read or write; bounds how far a buffer can exceed its limit."""
@@ -157,10 +159,18 @@ class Pump:
     """The proxy loop of one client and its successive daemons."""
 
     def __init__(
-        self, reach: Callable[[Callable[[], bool]], socket.socket], stdin: int = 0, stdout: int = 1
+        self,
+        reach: Callable[[Callable[[], bool]], socket.socket],
+        stdin: int = 0,
+        stdout: int = 1,
+        client: ClientProcesses | None = None,
     ) -> None:
-        """`reach` returns a connection after the hello. Its argument is a function that is True once it should give up."""
+        """`reach` returns a connection after the hello. Its argument is a function that is True once it should give up.
+
+        `client` tells that the client is gone though its end of stdin is open.
+        """
         self._reach_daemon = reach
+        self._client = client
         self._stdin = stdin
         self._stdout = stdout
         self._client_takes = select.poll()
@@ -200,6 +210,7 @@ class Pump:
             self._client_gone = True
         elif self._stdout in ready:
             self._write_client()
+        self._client_gone = self._client_gone or self._has_client_exited(ready)
         if self._stdin in ready:
             self._read_client()
         if self._link:
@@ -215,7 +226,14 @@ class Pump:
             wants |= select.POLLOUT if self._to_daemon else 0
             if wants:  # poll always reports a hang-up: without events to handle, the loop would spin
                 poll.register(self._link, wants)
+        for descriptor in self._client.descriptors if self._client and not self._input_ended else ():
+            poll.register(descriptor, select.POLLIN)
         return dict(poll.poll(self._timeout()))
+
+    def _has_client_exited(self, ready: dict[int, int]) -> bool:
+        """Whether the client is gone. One that has closed its input waits for its last answers at most."""
+        client = None if self._input_ended else self._client
+        return client is not None and any(each in ready for each in client.descriptors) and client.is_gone()
 
     def _timeout(self) -> float | None:
         """Milliseconds until the next timer is due."""
@@ -361,6 +379,8 @@ class Pump:
         poll = select.poll()
         poll.register(self._stdin, select.POLLIN)
         events = dict(poll.poll(0)).get(self._stdin, 0)
+        if self._client is not None and self._client.is_gone():
+            return True
         return events & (select.POLLHUP | select.POLLIN) == select.POLLHUP and not self._to_daemon.requests
 
 

@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas (editor settings): parse it with positions, and edit single members.
+"""JSON with comments and trailing commas (editor settings): parse it with positions, edit single members and items.
 
 An edit leaves every other character of the text unchanged.
 """
@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 _GAP = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -34,6 +35,8 @@ class Node:
     end: int
     members: tuple["Member", ...] = ()
     """Members of an object, in text order. Of duplicate keys, the last one counts."""
+    items: tuple["Node", ...] = ()
+    """Items of a list."""
     has_trailing_comma: bool = False
 
     def member(self, key: str) -> "Member | None":
@@ -49,8 +52,9 @@ class Member:
     node: Node
 
 
+@lru_cache(16)
 def parse(text: str) -> Node:
-    """Parse a text that holds one value. Raises NotJson."""
+    """Parse a text that holds one value; its values must not be changed, because edits share them. Raises NotJson."""
     node = _parse_value(text, skip_gap(text, 0), 0)
     if skip_gap(text, node.end) != len(text):
         raise NotJson(text, skip_gap(text, node.end), "the end")
@@ -92,19 +96,19 @@ def _parse_object(text: str, start: int, depth: int) -> Node:
         members.append(Member(key.value, key.start, node))
         at, comma = _next_member(text, node)
     value = {each.key: each.node.value for each in members}
-    return Node(value, start, at + 1, tuple(members), comma)
+    return Node(value, start, at + 1, tuple(members), has_trailing_comma=comma)
 
 
 def _parse_list(text: str, start: int, depth: int) -> Node:
-    items: list[Any] = []
+    items: list[Node] = []
     at, comma = skip_gap(text, start + 1), False
     while text[at : at + 1] != "]":
         if items and not comma:
             raise NotJson(text, at, "a comma or ]")
-        node = _parse_value(text, at, depth + 1)
-        items.append(node.value)
-        at, comma = _next_member(text, node)
-    return Node(items, start, at + 1)
+        items.append(_parse_value(text, at, depth + 1))
+        at, comma = _next_member(text, items[-1])
+    values = [each.value for each in items]
+    return Node(values, start, at + 1, items=tuple(items), has_trailing_comma=comma)
 
 
 def _next_member(text: str, node: Node) -> tuple[int, bool]:
@@ -135,7 +139,7 @@ def _fail(text: str, at: int, expected: str) -> Node:
 
 _REST_OF_LINE = re.compile(r"(?:[ \t]|/\*[^\r\n]*?\*/)*(?://[^\r\n]*)?(?=[\r\n])")
 """After a member: only whitespace and comments up to the end of the line."""
-_EMPTY_REST = re.compile(r"[ \t]*(?:\r\n|\n|(?=\}))")
+_EMPTY_REST = re.compile(r"[ \t]*(?:\r\n|\n|(?=[}\]]))")
 USUAL_INDENT = "    "
 
 
@@ -154,18 +158,41 @@ def remove_member(text: str, path: Sequence[str]) -> str:
             return text
         node = member.node
     member = node.member(path[-1])
-    return text if member is None else _cut_member(text, node, member)
+    return text if member is None else _cut_entry(text, node, node.members.index(member))
 
 
-def value_text(text: str, path: Sequence[str]) -> str | None:
-    """The source text of the value at this path; None if it does not exist."""
+def append_item(text: str, path: Sequence[str], value: Any) -> str:
+    """Append an item to the list at this path; create the list if it is missing. Raises NotJson, NotAnObject."""
+    node = find_node(text, path)
+    if node is None:
+        return set_member(text, path, [value])
+    if not isinstance(node.value, list):
+        raise NotAnObject(text, node, "a list")
+    return _append_entry(text, node, _format_value(text, value, len(path) + 1), len(path) + 1)
+
+
+def remove_item(text: str, path: Sequence[str], value: Any) -> str:
+    """Remove the last item that equals this value from the list at this path, if there is one."""
+    node = find_node(text, path)
+    at = [index for index, item in enumerate(node.items) if item.value == value] if node else []
+    return text if node is None or not at else _cut_entry(text, node, at[-1])
+
+
+def find_node(text: str, path: Sequence[str]) -> Node | None:
+    """The value at this path; None if it does not exist. Raises NotJson."""
     node = parse(text) if text.strip("\ufeff \t\r\n") else Node({}, 0, 0)
     for key in path:
         member = node.member(key)
         if member is None:
             return None
         node = member.node
-    return text[node.start : node.end]
+    return node
+
+
+def value_text(text: str, path: Sequence[str]) -> str | None:
+    """The source text of the value at this path; None if it does not exist."""
+    node = find_node(text, path)
+    return None if node is None else text[node.start : node.end]
 
 
 def _set_in_node(text: str, node: Node, path: Sequence[str], value: Any, depth: int) -> str:
@@ -180,61 +207,70 @@ def _set_in_node(text: str, node: Node, path: Sequence[str], value: Any, depth: 
     source = _format_value(text, value, depth)
     if member is not None:
         return text[: member.node.start] + source + text[member.node.end :]
-    return _append_member(text, node, f"{json.dumps(key)}: {source}", depth)
+    return _append_entry(text, node, f"{json.dumps(key)}: {source}", depth)
 
 
 class NotAnObject(Exception):
-    """A value on the path is not an object."""
+    """A value on the path is not an object, or not a list."""
 
-    def __init__(self, text: str, node: Node) -> None:
-        super().__init__(f"an object was expected where {text[node.start : node.end][:40]} stands")
+    def __init__(self, text: str, node: Node, expected: str = "an object") -> None:
+        super().__init__(f"{expected} was expected where {text[node.start : node.end][:40]} stands")
 
 
-def _append_member(text: str, node: Node, member: str, depth: int) -> str:
-    """Append a member to an object."""
+def _entries(node: Node) -> tuple[tuple[int, int], ...]:
+    """Start and end of every member of an object, or of every item of a list."""
+    if isinstance(node.value, dict):
+        return tuple((each.start, each.node.end) for each in node.members)
+    return tuple((each.start, each.end) for each in node.items)
+
+
+def _append_entry(text: str, node: Node, entry: str, depth: int) -> str:
+    """Append a member to an object, or an item to a list."""
     newline, indent = _detect_style(text)
-    if "\n" not in text[node.start : node.end] and node.members:
-        last = node.members[-1].node.end
-        return text[:last] + f", {member}" + text[last:]
+    entries = _entries(node)
+    if "\n" not in text[node.start : node.end] and entries:
+        last = entries[-1][1]
+        return text[:last] + f", {entry}" + text[last:]
     begin = newline + indent * depth
-    if not node.members:
-        return _insert_first_member(text, node, begin + member, newline + indent * (depth - 1))
-    last = node.members[-1].node.end
+    if not entries:
+        return _insert_first_entry(text, node, begin + entry, newline + indent * (depth - 1))
+    last = entries[-1][1]
     comma = skip_gap(text, last) + 1 if node.has_trailing_comma else last
     rest = _REST_OF_LINE.match(text, comma)
     place = rest.end() if rest else comma
     before = "" if node.has_trailing_comma else ","
     after = "," if node.has_trailing_comma else ""
-    return text[:last] + before + text[last:place] + begin + member + after + text[place:]
+    return text[:last] + before + text[last:place] + begin + entry + after + text[place:]
 
 
-def _insert_first_member(text: str, node: Node, member: str, closing: str) -> str:
-    """Insert the first member into an object, after any comments in it."""
+def _insert_first_entry(text: str, node: Node, entry: str, closing: str) -> str:
+    """Insert the first entry into an object or a list, after any comments in it."""
     inside = text[node.start + 1 : node.end - 1]
     place = node.start + 1 + len(inside.rstrip(" \t\r\n"))
     after = text[place : node.end - 1]
-    return text[:place] + member + (after if "\n" in after else closing) + text[node.end - 1 :]
+    return text[:place] + entry + (after if "\n" in after else closing) + text[node.end - 1 :]
 
 
-def _cut_member(text: str, node: Node, member: Member) -> str:
-    index = node.members.index(member)
-    end = skip_gap(text, member.node.end)
+def _cut_entry(text: str, node: Node, index: int) -> str:
+    """Remove a member or an item, and the comma that belongs to it."""
+    entries = _entries(node)
+    begin, finish = entries[index]
+    end = skip_gap(text, finish)
     has_comma = text[end : end + 1] == ","
-    cut_end = end + 1 if has_comma else member.node.end
-    start = _line_start(text, member.start)
+    cut_end = end + 1 if has_comma else finish
+    start = _line_start(text, begin)
     rest = _EMPTY_REST.match(text, cut_end)
-    if start is not None and rest is not None:  # the member shares its lines with nothing else
+    if start is not None and rest is not None:  # the entry shares its lines with nothing else
         text, cut = text[:start] + text[rest.end() :], start
     else:
-        start = member.start
-        text, cut = text[:start] + text[cut_end:].lstrip(" \t"), start
+        text, cut = text[:begin] + text[cut_end:].lstrip(" \t"), begin
     if index > 0 and not has_comma:
-        return _cut_comma(text, node.members[index - 1].node.end, cut)
+        return _cut_comma(text, entries[index - 1][1], cut)
     return text
 
 
 def _cut_comma(text: str, after: int, before: int) -> str:
-    """Remove the comma between the previous member and the removed one."""
+    """Remove the comma between the previous entry and the removed one."""
     place = skip_gap(text, after)
     return text[:place] + text[place + 1 :] if place < before and text[place] == "," else text
 

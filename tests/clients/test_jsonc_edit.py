@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli.jsonc import NotAnObject, parse, remove_member, set_member, value_text
+from handrail.clients.jsonc import NotAnObject, parse, remove_member, set_member, value_text
 
 PATH = ("terminal.profiles", "handrail")
 SETTINGS = """\

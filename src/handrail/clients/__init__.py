@@ -1,0 +1,22 @@
+"""Coding agents and editors that people already run: their configuration, their hooks and the undo of what we wrote."""
+
+EXPORTS = {
+    "hook_event": "CANARY_ANSWER CANARY_FIELD Edit HookAnswer HookDialect HookEvent Verdict Work",
+    "canary": "SLOW_SECONDS send_canary",
+    "client_facts": "Client Machine Setup",
+    "client_program": "find_version",
+    "config_file": "FileProblem",
+    "connection_plan": "ConfigChange ConnectRefused ConnectionPlan connect disconnect needs_root plan_connect plan_disconnect stage",
+    "connection_state": "ClientState examine_client examine_clients find_other_entries",
+    "connections": "Connection Connections",
+    "jsonc": "NotAnObject NotJson parse remove_member set_member value_text",
+    "known_clients": "NAMES find_client",
+    "launcher_path": "find_launcher find_problem",
+    "hooks": "DIALECTS",
+    "open_work": "ClientProcess OpenWork OpenWorks WorkEnd",
+    "proof": "Proof run_proof",
+    "proof_recipes": "RECIPES",
+    "transcripts.transcript": "ClientName Transcript TranscriptCall TranscriptMessage TranscriptPart TranscriptSummary",
+    "transcripts.transcripts": "Transcripts UnknownTranscript",
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

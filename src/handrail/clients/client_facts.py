@@ -1,0 +1,187 @@
+"""Facts about a client: its programs, its files, what is written there, and what switches it off.
+
+Each client has a subclass of `Client` in its own module, beside the dialect of its hooks; `known_clients` lists them. Facts
+were read from the version in `tried`.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from handrail.clients.config_edit import ABSENT, BadFile, Format, Pointer, get_value
+from handrail.clients.config_file import FileProblem, read_text
+from handrail.clients.launcher_path import Launcher
+from handrail.clients.pieces import ConfigPiece
+
+Scope = Literal["user", "project"]
+SERVER = "handrail"
+"""The name of our MCP server in every client."""
+LONG_SECONDS = 86_400
+"""Time limit that is written for hooks that wait for a person: clients run the tool when it ends."""
+SHORT_SECONDS = 30
+"""Time limit of hooks that only report."""
+STATUS = "Waiting in Handrail"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The user's home, environment and current project, which decide where files are."""
+
+    home: Path
+    environ: Mapping[str, str]
+    project: Path
+    root: Path = Path("/")
+    """Where /etc is."""
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str], project: Path) -> "Machine":
+        return cls(Path(environ.get("HOME") or Path.home()).absolute(), environ, project)
+
+    def folder(self, variable: str, default: str) -> Path:
+        """A folder below the home, unless a variable names another."""
+        named = self.environ.get(variable, "") if variable else ""
+        return Path(named).expanduser().absolute() if named else self.home / default
+
+    def program(self, *names: str) -> str | None:
+        path = self.environ.get("PATH", os.defpath)
+        return next((found for name in names if (found := shutil.which(name, path=path))), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What is asked for: which parts, where, and by which launcher."""
+
+    machine: Machine
+    launcher: Launcher
+    version: str = ""
+    """The client's version; empty if it is unknown."""
+    program: str | None = None
+    scope: Scope = "user"
+    has_mcp: bool = True
+    has_hooks: bool = True
+    is_locked: bool = False
+    is_single_question: bool = False
+    """Write the file that keeps the client from asking after an allow of the hook."""
+
+    @property
+    def project(self) -> Path:
+        return self.machine.project
+
+    def server(self) -> dict[str, Any]:
+        """The entry of our MCP server as most clients have it."""
+        return {"command": self.launcher.path, "args": ["mcp"], **self.environment("env")}
+
+    def environment(self, key: str) -> dict[str, Any]:
+        return {key: self.launcher.environment} if self.launcher.environment else {}
+
+
+class Client:
+    """What all clients have in common. A subclass has the facts."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    programs: ClassVar[tuple[str, ...]] = ()
+    tried: ClassVar[str] = ""
+    """The version that the facts were read from; empty: from its documentation only."""
+    needs: ClassVar[str] = ""
+    """The oldest version that has these hooks, if it is known."""
+    has_hooks: ClassVar[bool] = True
+    has_project_scope: ClassVar[bool] = True
+    has_single_question: ClassVar[bool] = False
+    """Whether a file of ours can keep it from asking after an allow of the hook."""
+    promises: ClassVar[str]
+    """A sentence: what happens if the hook cannot answer."""
+
+    def folder(self, machine: Machine) -> Path:
+        """The folder of the user's configuration; its presence shows that a client without a program is installed."""
+        raise NotImplementedError
+
+    def program(self, machine: Machine) -> str | None:
+        return machine.program(*self.programs)
+
+    def is_found(self, machine: Machine) -> bool:
+        return self.program(machine) is not None
+
+    def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
+        raise NotImplementedError
+
+    def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
+        return []
+
+    def derived_pieces(self, setup: Setup, texts: Mapping[Path, str]) -> list[ConfigPiece]:
+        """Pieces that depend on the files as they will be."""
+        return []
+
+    def overrides(self, setup: Setup) -> list[str]:
+        """What switches our hooks off, as sentences."""
+        return []
+
+    def warnings(self, setup: Setup) -> list[str]:
+        """What the setup makes less safe than the client was without it, as sentences."""
+        return []
+
+    def pieces(self, setup: Setup) -> list[ConfigPiece]:
+        mcp = self.mcp_pieces(setup) if setup.has_mcp else []
+        return [*mcp, *(self.hook_pieces(setup) if setup.has_hooks else [])]
+
+
+class Editor(Client):
+    """An editor is found by its configuration, too: its program is often not on PATH."""
+
+    def is_found(self, machine: Machine) -> bool:
+        return self.program(machine) is not None or self.folder(machine).is_dir()
+
+
+@dataclass(frozen=True, slots=True)
+class HookLine:
+    """An event of a client that our hook is registered for."""
+
+    event: str
+    is_gate: bool = False
+    """The client waits for a decision, which may take a person long."""
+    has_matcher: bool = False
+    seconds: int = SHORT_SECONDS
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def member(path: Path, pointer: Pointer, value: Any, format: Format = "json", **more: Any) -> ConfigPiece:
+    return ConfigPiece(path=path, kind="member", format=format, pointer=pointer, value=value, **more)
+
+
+def item(path: Path, pointer: Pointer, value: Any, format: Format = "json") -> ConfigPiece:
+    return ConfigPiece(path=path, kind="item", format=format, pointer=pointer, value=value)
+
+
+def own_file(path: Path, text: str, mode: int = 0o600) -> ConfigPiece:
+    return ConfigPiece(path=path, kind="file", format="text", value=text, mode=mode)
+
+
+def hook_line(setup: Setup, client: str, line: HookLine, *more: str) -> str:
+    """The shell line for an event: closed if a tool would run without an answer, open if nothing waits for one.
+
+    Between them are events for which the client asks its user if there is no answer.
+    """
+    launcher = setup.launcher
+    plain = launcher.line if line.seconds == LONG_SECONDS else launcher.open_line
+    return (launcher.closed_line if line.is_gate else plain)("hook", client, *more)
+
+
+def read_value(path: Path, pointer: Pointer, format: Format = "json") -> Any:
+    """A value of a settings file, or ABSENT if there is none or the file cannot be read."""
+    try:
+        return get_value(format, read_text(path), pointer)
+    except (BadFile, FileProblem):
+        return ABSENT
+
+
+def version_key(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
+def is_older(version: str, than: str) -> bool:
+    """Whether a known version is older. An unknown one is not."""
+    return bool(version) and version_key(version) < version_key(than)
