@@ -103,5 +103,7 @@ def test_of_our_own_agent_it_need_not_be_said_how_it_is_started(tmp_path: Path) 
     assert (section.title, section.command) == ("Ours", OWN_COMMAND)
     (section,) = load(written(tmp_path, f'{own}command = ["mine"]\n')).agents
     assert section.command == ("mine",)
-    with pytest.raises(BadConfig, match=r"agents.*command` is missing"):
-        load(written(tmp_path, other))
+    (section,) = load(written(tmp_path, other)).agents
+    assert section.command == (), "a known agent has one; `handrail agents` says so of any other"
+    with pytest.raises(BadConfig, match=r"agents.*command"):
+        load(written(tmp_path, f"{other}command = []\n"))

@@ -1,6 +1,6 @@
 """Entry point of `handrail`: dispatch to a door, to our own agent, to the daemon, or to the command line.
 
-Imports nothing before the dispatch: clients launch `mcp`, `agent` and `shell`, doors launch the daemon, and all wait for the start.
+Imports nothing before the dispatch: clients launch `mcp`, `hook`, `agent` and `shell`, doors launch the daemon, and all wait for the start.
 """
 
 import sys
@@ -13,6 +13,10 @@ def main() -> int:
         from handrail.door import mcp_stdio  # noqa: PLC0415
 
         return mcp_stdio.main(arguments[1:])
+    if arguments[:1] == ["hook"]:
+        from handrail.door import hook  # noqa: PLC0415
+
+        return hook.main(arguments[1:])
     if arguments[:1] == ["agent"]:
         from handrail.own_agent import __main__  # noqa: PLC0415
 

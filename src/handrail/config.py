@@ -52,6 +52,11 @@ class CommandSection(Section):
     """Names of variables in the daemon's environment that commands and terminals also get. `NAME*` is a prefix."""
 
 
+class DaemonSection(Section):
+    restart: bool = True
+    """Restart the daemon if it ends unexpectedly: up to five times in ten minutes, with increasing delays."""
+
+
 class ApprovalsSection(Section):
     expire_seconds: Annotated[float, Field(ge=0, le=31_536_000)] = 0.0
     """Seconds after which an unanswered approval expires and its call fails. 0: never."""
@@ -72,6 +77,10 @@ class JournalSection(Section):
 class NotifySection(Section):
     desktop: bool = True
     """Show a desktop notification when a call needs approval and no page is open."""
+    client_stops: bool = True
+    """Also when a connected client ends a turn that took at least 30 seconds."""
+    client_asks: bool = True
+    """Also when a connected client wants its user's attention."""
 
 
 OWN_AGENT = "handrail"
@@ -130,8 +139,9 @@ class AgentSection(Section):
     """Name shown to people. Default: `name`."""
     command: Annotated[
         tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)
-    ]
-    """Program and arguments that start the agent; it must speak ACP on stdio. Optional for `handrail`."""
+    ] = ()
+    """Program and arguments that start the agent; it must speak ACP on stdio. Optional for the name of a known agent
+    (`handrail agents`), from which everything that is not set is taken."""
     env: dict[Name, Annotated[str, Field(max_length=32_768)]] = {}
     """Environment variables set for the agent."""
     env_pass: tuple[Name, ...] = ()
@@ -142,6 +152,13 @@ class AgentSection(Section):
     """Answer the read of a missing file with empty text, for an agent that cannot create files otherwise."""
     writes_itself: bool = False
     """Ignore the agent's file writes, for an agent that writes the file itself and only reports it."""
+    prompt_after_denial: bool = False
+    """Send the reason of a denial as a prompt when the turn has ended. Default: with your next prompt. ACP's own answer
+    has no field for it."""
+    title_is_command: bool = False
+    """Read the title of a permission request as the command line, for an agent that sends no tool input (Gemini CLI)."""
+    input_in_content: bool = False
+    """Read the text of an announced tool call as its input, for an agent that sends it as JSON text (Kimi Code)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -217,6 +234,7 @@ class Config(Section):
     default_policy: Literal["ask", "allow", "deny"] = "ask"
     """Decision for claims that no rule matches. `allow` is auto-approve mode; high risk still asks."""
     server: ServerSection = ServerSection()
+    daemon: DaemonSection = DaemonSection()
     terminal: TerminalSection = TerminalSection()
     command: CommandSection = CommandSection()
     approvals: ApprovalsSection = ApprovalsSection()

@@ -17,8 +17,10 @@ from tests.support.actors import ANN
 from tests.support.gate_world import Client, GateWorld, caller, gate_world, make_answer
 from tests.support.sample_tools import Write
 
+from handrail.config import NotifySection
 from handrail.daemon.notifications import LONGEST, Notifier, build_notification, escape_hidden
 from handrail.gate import person_actions
+from handrail.server.client_sessions import ClientNotice
 
 pytestmark = pytest.mark.anyio
 
@@ -256,3 +258,32 @@ async def test_the_words_for_one_and_for_many_are_short(tmp_path: Path) -> None:
         title, body = build_notification(list(here.gate.open.values()))
     assert title == "50 calls need you"
     assert len(body) < 1200
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (NotifySection(), "Codex has finished"),
+        (NotifySection(client_stops=False), "Claude Code wants your attention"),
+        (NotifySection(client_asks=False), "Codex has finished"),
+    ],
+)
+async def test_clients_that_stop_or_ask_are_told_of_unless_that_is_switched_off(
+    tmp_path: Path, desktop: Desktop, settings: NotifySection, told: str
+) -> None:
+    desktop.install()
+    said: dict[str, list[str]] = {}
+    async with gate_world(tmp_path, Write()) as here, anyio.create_task_group() as group:
+        notifier = Notifier(
+            here.gate, desktop.count, desktop.environment, grace=0.0, burst=0.0, find=desktop.find
+        )
+        asks = ClientNotice(sort="notified", title="Claude Code", folder="/work/shop", message="May\x1b I?")
+        notifier.hear(settings, asks)
+        notifier.hear(settings, ClientNotice(sort="stopped", title="Codex", folder="/work/api", message=""))
+        group.start_soon(notifier.run)
+        said |= await desktop.said()
+        group.cancel_scope.cancel()
+    *_, title, body = said["argv"]
+    assert title == told
+    assert ("Claude Code in shop: May\\\\u{1b} I?" in body.splitlines()) == settings.client_asks
+    assert ("Codex in api" in body.splitlines()) == settings.client_stops

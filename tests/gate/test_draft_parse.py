@@ -1,8 +1,9 @@
 """Input as a client sent it: taken, or answered with a sentence that says what to mend."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 from tests.support.sample_tools import Echo, ToyInput
 
 from handrail.gate.draft import DEEPEST, LARGEST, MOST_PROBLEMS, ParsedCall, cut_name, find_excess, parse
@@ -37,6 +38,61 @@ def test_every_problem_is_named_with_its_field() -> None:
     assert "`count`: input should be a valid integer" in sentence
     assert "`colour` is not an input of this tool" in sentence
     assert sentence.endswith("Nothing was done; send it again, corrected.")
+
+
+@pytest.mark.parametrize("name", ["description", "explanation", "reason", "toolSummary"])
+def test_a_models_remark_about_its_call_is_no_mistake(name: str) -> None:
+    parsed = parse(TOOLBOX, "echo", {"word": "hi", name: "Says hi"})
+    assert isinstance(parsed, ParsedCall)
+    assert parsed.input == ToyInput(word="hi")
+
+
+class TitledInput(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    title: str
+
+
+class Titled(Echo):
+    """Has an input of its own by the name of a remark."""
+
+    input = TitledInput
+
+
+def test_a_tools_own_input_is_no_remark() -> None:
+    parsed = parse({"titled": Titled()}, "titled", {"title": "Apples", "reason": "why not"})
+    assert isinstance(parsed, ParsedCall)
+    assert parsed.input.model_dump() == {"title": "Apples"}
+
+
+@pytest.mark.parametrize(("name", "meant"), [("wrod", "word"), ("Count", "count"), ("patiense", "patience")])
+def test_a_near_miss_is_refused_with_the_name_that_was_meant(name: str, meant: str) -> None:
+    sentence = parse(TOOLBOX, "echo", {name: "x"})
+    assert isinstance(sentence, str)
+    assert f"`{name}` is not an input of this tool (did you mean `{meant}`?)" in sentence
+
+
+class CommandInput(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    background: bool = False
+    timeout_seconds: float = 1
+
+
+class Command(Echo):
+    """Has the inputs of a command."""
+
+    input = CommandInput
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("run_in_background", "background"), ("timeout", "timeout_seconds")]
+)
+def test_the_name_that_other_tools_give_an_input_is_recognized_and_not_taken(name: str, meant: str) -> None:
+    sentence = parse({"echo": Command()}, "echo", {name: 1})
+    assert isinstance(sentence, str)
+    assert f"(did you mean `{meant}`?)" in sentence
+    assert "It takes `background`, `timeout_seconds`." in sentence
 
 
 def test_a_flood_of_problems_is_cut_short() -> None:

@@ -11,9 +11,8 @@ from tests.support.sample_tools import Echo, ToyInput, ToyPlan, Write
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.gate import STOPPED_ASKING, Gate, Request
-from handrail.gate.person_actions import NO_EDITS
 from handrail.gate.restore import WITHDRAWN, Restored
-from handrail.gate.tool import Refusal
+from handrail.gate.tool import NO_EDITS, Refusal
 from handrail.store.events import ApprovalOpened, ApprovalWithdrawn, CallOpened, CallSettled
 from handrail.store.records import open_records
 from handrail.store.values import Caller, Effect

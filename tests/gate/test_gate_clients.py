@@ -1,5 +1,6 @@
 """Clients that lose patience, ask again or go away: no call hangs one, none is run twice, none is lost."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,7 @@ from tests.support.sample_tools import (
 
 from handrail.gate import person_actions
 from handrail.store.events import ApprovalWithdrawn, CallHandedBack, CallSettled, CallStopped
+from handrail.store.values import Json
 
 pytestmark = pytest.mark.anyio
 
@@ -65,6 +67,41 @@ async def test_the_patience_in_the_input_counts_more_than_the_clients(tmp_path: 
         reply = await here.submit("patient", {"patience": 0.0})
         assert reply.outcome is None
         person_actions.cancel(here.gate, reply.call, ANN)
+
+
+async def test_the_clients_limit_counts_more_than_the_patience_in_the_input(tmp_path: Path) -> None:
+    tool = Patient()
+    async with gate_world(tmp_path, tool) as here:
+        asked = replace(request("patient", {"patience": 100.0}), patience_max=0.05)
+        reply = await here.gate.submit(asked)
+        assert (reply.outcome, reply.asked_wait, reply.call.patience) == (None, 100.0, 0.05)
+        person_actions.cancel(here.gate, reply.call, ANN)
+
+
+async def test_a_call_handed_back_for_another_reason_does_not_blame_the_limit(tmp_path: Path) -> None:
+    tool = Background()
+    async with gate_world(tmp_path, tool) as here:
+        asked = replace(request("background", {"patience": 100.0}), patience_max=50.0)
+        reply = await here.gate.submit(asked)
+        assert (reply.outcome, reply.asked_wait) == (None, None)
+        person_actions.cancel(here.gate, reply.call, ANN)
+
+
+async def test_a_call_that_differs_only_in_how_it_is_answered_is_the_same_call(tmp_path: Path) -> None:
+    tool = Patient()
+    async with gate_world(tmp_path, tool) as here:
+        first = await here.submit("patient", {"word": "a", "patience": 0})
+        other: list[Json] = [
+            {"word": "a", "patience": 9},
+            {"word": "a"},
+            {"word": "a", "reason": "once more"},
+        ]
+        for changed in other:
+            again = await here.submit("patient", changed)
+            assert (again.call.id, again.repeated) == (first.call.id, True)
+        assert (await here.submit("patient", {"word": "b"}, patience=0)).repeated is False
+        for call in list(here.gate.open.values()):
+            person_actions.cancel(here.gate, call, ANN)
 
 
 async def test_a_handed_back_call_can_be_cancelled(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from handrail.store.actor import (
     CLIENT,
     HANDRAIL,
+    NOBODY,
     OPERATION,
     PERSON,
     Actor,
@@ -29,6 +30,7 @@ FORMS = [
     ("client", CLIENT),
     ("operation", OPERATION),
     ("handrail", HANDRAIL),
+    ("nobody", NOBODY),
     ("agent claude-code", agent_actor("claude-code")),
     ("execute_command", tool_actor("execute_command")),
 ]

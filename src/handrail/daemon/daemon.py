@@ -5,6 +5,7 @@ It holds no behaviour of its parts: each part is created with its dependencies, 
 
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -21,7 +22,10 @@ from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
 from handrail.agents.conversation.send_prompt import McpEntryBuilder
+from handrail.clients.hooks import DIALECTS
+from handrail.clients.open_work import OpenWorks
 from handrail.config import Config
+from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
 from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_launchers
 from handrail.daemon.notifications import Notifier
@@ -50,11 +54,13 @@ from handrail.server.access import Access, Callers
 from handrail.server.api.daemon_models import Restart
 from handrail.server.api.models import now_ms
 from handrail.server.app import HOST, WebServer, build_guarded_app
+from handrail.server.client_hooks import MARK, Hooks
+from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
 from handrail.server.first_thread import create_first_thread
 from handrail.server.health import LoopMonitor
-from handrail.server.mcp.local_socket import LocalSocketServer
+from handrail.server.mcp.local_socket import LocalSocketServer, find_workspace
 from handrail.server.mcp.mcp_endpoints import McpEndpoints
 from handrail.store.blobs import BlobRetention, Blobs
 from handrail.store.events import DaemonStarted, DaemonStopped, PolicyAccepted
@@ -72,22 +78,7 @@ from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.survivors import Survivors
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import InputDetector
-from handrail.tools.agent_form import AgentForm
-from handrail.tools.agent_work import AgentWork
-from handrail.tools.calls import GetCall, ListCalls, WaitForCall
 from handrail.tools.commands.command_output import as_result, read_output
-from handrail.tools.commands.execute_command import ExecuteCommand
-from handrail.tools.files.edit_tools import ApplyDiff, EditFile, WriteFile
-from handrail.tools.files.read_file import ReadFile, ReadTextFile
-from handrail.tools.search.list_files import ListFiles, SearchFiles
-from handrail.tools.search.search_content import SearchContent
-from handrail.tools.terminals.close_terminal import CloseTerminal
-from handrail.tools.terminals.create_tracked_terminal import CreateTrackedTerminal
-from handrail.tools.terminals.get_terminal_buffer import GetTerminalBuffer
-from handrail.tools.terminals.list_tracked_terminals import ListTrackedTerminals
-from handrail.tools.terminals.search_terminal_buffer import SearchTerminalBuffer
-from handrail.tools.terminals.send_to_terminal import SendToTerminal
-from handrail.tools.terminals.wait_for_terminal import WaitForTerminal
 from handrail.tools.tool_context import ToolContext, child_environment
 from handrail.tools.undo.undo_call import Undo
 
@@ -169,6 +160,9 @@ class Daemon:
         self._presence = Presence()
         self._blobs = Blobs(places.blobs)
         self._survivors = Survivors(config.command.stop_grace)
+        self._works: OpenWorks = {}
+        self._mark = secrets.token_urlsafe(32)
+        """The secret by which hooks of agents that this daemon hosts are recognised."""
 
     def stop(self, ends_all: bool) -> None:
         """Stop the daemon; with `ends_all`, also end everything that was started."""
@@ -234,12 +228,16 @@ class Daemon:
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
             context = await self._build_server_context(foundation, gate, access, url, agent_host)
             callers = Callers(context.prompts.calling)
-            mcp = McpEndpoints(gate, access, callers, self._config.command.wait_seconds)
+            hooks = Hooks(gate, self._works, DIALECTS, find_workspace, self._mark)
+            mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
             launchers = await build_launchers(foundation.keeper)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
-            local = LocalSocketServer(mcp, access, launchers, context.url)
+            local = LocalSocketServer(mcp, hooks, access, launchers, context.url)
+            hooks.observers.append(context.clients)
+            group.start_soon(hooks.run)
+            group.start_soon(context.clients.run)
             async with mcp.run():
-                self._start_background(group, foundation, gate)
+                self._start_background(group, foundation, gate, context.clients)
                 await agent_host.start(group)
                 await self._accept_connections(group, context, listeners, local, mcp)
                 await self._stop_requested.wait()
@@ -248,7 +246,7 @@ class Daemon:
                 gate.leave(work_stays=not self._ends_all)
                 await agent_host.leave()
                 await mcp.leave()
-                await foundation.policy_memory.store_head(foundation.policy)
+                await foundation.policy_memory.leave(foundation.policy)
                 await self._release_keeper(foundation.keeper)
                 foundation.journal.append(DaemonStopped(why="told to"))
                 self._daemon_file.take_down()
@@ -289,7 +287,7 @@ class Daemon:
         return build_agent_host(
             self._config.agents,
             Blobs(self._places.images),
-            partial(child_environment, os.environ),
+            self._build_agent_environment,
             self._places.environment,
             gate,
             foundation.records,
@@ -297,6 +295,10 @@ class Daemon:
             door,
             foundation.policy,
         )
+
+    def _build_agent_environment(self, passed: Sequence[str]) -> dict[str, str]:
+        """The environment of hosted agents, with the mark by which their hooks are recognised."""
+        return {**child_environment(os.environ, passed), MARK: self._mark}
 
     async def _build_server_context(
         self, foundation: Foundation, gate: Gate, access: Access, url: str, agent_host: AgentHost
@@ -325,9 +327,12 @@ class Daemon:
             registry=agent_host.registry,
             agents=agent_host.agents,
             prompts=agent_host.prompts,
+            clients=ClientSessions(foundation.terminals),
         )
 
-    def _start_background(self, group: TaskGroup, foundation: Foundation, gate: Gate) -> None:
+    def _start_background(
+        self, group: TaskGroup, foundation: Foundation, gate: Gate, clients: ClientSessions
+    ) -> None:
         """Start the background tasks: terminals, retention, the search index, notifications."""
         kept, undo = self._config.terminal, self._config.undo
         retention = Retention(
@@ -362,6 +367,7 @@ class Daemon:
         if self._config.notify.desktop or policy.holds_config:
             notifier = Notifier(gate, self._presence.count, os.environ)
             group.start_soon(notifier.run, policy.changes)
+            clients.on_notice.append(partial(notifier.hear, self._config.notify))
 
     async def _accept_connections(
         self,
@@ -402,7 +408,7 @@ class Daemon:
             own=own,
             marked=self._marked,
         )
-        return build_toolbox(gate, context, self._blobs, own)
+        return build_toolbox(gate, context, self._blobs, own, self._works)
 
     def _build_terminal_settings(self, policy: AcceptedPolicy) -> TerminalSettings:
         """Settings of terminals and commands. While no person accepted config.toml, it passes no variable on."""
@@ -470,31 +476,3 @@ class Daemon:
                 await keeper.shutdown(self._config.command.stop_grace)
         except KeeperError as problem:
             log.warning("the keeper did not end what it had started: %s", problem)
-
-
-def build_toolbox(gate: Gate, context: ToolContext, blobs: Blobs, own: Sequence[Path]) -> Toolbox:
-    """Build all tools. `own` are Handrail's own folders, which are protected."""
-    tools: list[Tool[Any, Any]] = [
-        ReadFile(own),
-        ListFiles(own),
-        SearchFiles(own),
-        SearchContent(own),
-        WriteFile(own, blobs),
-        EditFile(own, blobs),
-        ApplyDiff(own, blobs),
-        ExecuteCommand(context),
-        CreateTrackedTerminal(context),
-        ListTrackedTerminals(context),
-        GetTerminalBuffer(context),
-        SendToTerminal(context),
-        WaitForTerminal(context),
-        SearchTerminalBuffer(context),
-        CloseTerminal(context),
-        ListCalls(context.records),
-        GetCall(context.records),
-        WaitForCall(context, gate.open, gate.journal),
-        ReadTextFile(own),
-        AgentWork(own, context.settings.environment),
-        AgentForm(),
-    ]
-    return {tool.name: tool for tool in tools}

@@ -1,4 +1,5 @@
-"""What the keeper remembers for the next daemon: sign-ins, agents that launched doors, the policy, the journal's head.
+"""What the keeper remembers for the next daemon: sign-ins, agents that launched doors, the policy, the journal's head;
+and whether it restarts this daemon.
 
 Policy and head are compared at the start, so that a change behind the daemon's back is detected. All are stored after each
 change. The keeper's memory is out of reach for the processes that it started, but it ends with the keeper.
@@ -15,7 +16,7 @@ from anyio import to_thread
 from handrail.config import Config, describe_settings
 from handrail.gate.rules.accepted_policy import AcceptedPolicy, FoundPolicy
 from handrail.gate.rules.policy_snapshot import Baseline, PolicySnapshot, decode_baseline
-from handrail.keeper.protocol import Done, Remember
+from handrail.keeper.protocol import RESTART_KEY, Done, Remember
 from handrail.paths import Places
 from handrail.server.access import Access, Client
 from handrail.store.anchor import check_anchor
@@ -42,6 +43,8 @@ HEAD_SECONDS = 1.0
 """Least seconds between two stored heads of the journal. Bounds the cost under load."""
 KEEP_SECONDS = 2.0
 """Bounds the wait for a keeper that hangs: a person waits for the rule that is being added."""
+LEAVE_SECONDS = 0.5
+"""Bounds the wait for a keeper that hangs when the daemon stops: a person waits for it."""
 RETRY_SECONDS = 0.02
 """Interval at which a lost keeper is looked for. Short: until the next one knows the policy, another daemon would not."""
 
@@ -51,6 +54,7 @@ class PolicyMemory:
 
     def __init__(self, keeper: Keeper, journal: Journal, places: Places) -> None:
         self._keeper, self._journal, self._places = keeper, journal, places
+        self._restarts_daemon = False
         self._kept_by = 0
         self._lost = anyio.Event()
 
@@ -58,6 +62,7 @@ class PolicyMemory:
         self, config: Config, replay: RuleReplay, environ: MutableMapping[str, str]
     ) -> FoundPolicy:
         """Compare the start with the memory. A daemon that runs inside Handrail trusts no keeper's memory."""
+        self._restarts_daemon = config.daemon.restart
         is_inside = runs_inside_handrail()
         attended = environ.pop(UNATTENDED, "") == "" and not is_inside
         faults = (*replay.faults, *await to_thread.run_sync(check_anchor, self._places.database))
@@ -110,6 +115,16 @@ class PolicyMemory:
         policy.kept_seq = link.seq
         return link
 
+    async def leave(self, policy: AcceptedPolicy) -> None:
+        """Store the head of the journal, and tell the keeper that this daemon ends on purpose."""
+        await self.store_head(policy)
+        self._restarts_daemon = False
+        with anyio.move_on_after(LEAVE_SECONDS):
+            await self._remember_restart()
+
+    async def _remember_restart(self) -> None:
+        await self._remember(RESTART_KEY, b"1" if self._restarts_daemon else b"")
+
     async def prepare_compaction(self, policy: AcceptedPolicy) -> Link | None:
         """Store the head, before which events may be removed; None while no person has accepted the policy."""
         return None if policy.changes else await self.store_head(policy)
@@ -128,6 +143,7 @@ class PolicyMemory:
         self._lost = anyio.Event()
         if self._keeper.pid != self._kept_by:
             self._kept_by = self._keeper.pid
+            await self._remember_restart()
             await policy.remember()
         await self.store_head(policy)
 

@@ -1,4 +1,4 @@
-"""Desktop notifications for open approvals, shown when no page is open.
+"""Desktop notifications for open approvals and for connected clients, shown when no page is open.
 
 Decides when to notify, how often, and with which text; text from agents is escaped and cut. It answers no
 approval.
@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio
 import anyio.to_thread
 
+from handrail.config import NotifySection
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.rules.policy_snapshot import PolicyChange
 from handrail.hidden_text import hidden_name
 from handrail.launcher.child import LaunchError, start_program
 from handrail.launcher.trusted_programs import find_program
+from handrail.server.client_sessions import ClientNotice
 from handrail.store.events import ApprovalOpened, Entry, Event
 
 log = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ SHOW_SECONDS = 5.0
 """Bounds the notification program, which may hang without a desktop."""
 MOST_NAMED = 3
 """Approvals listed by title; the others are counted."""
+MOST_NOTICES = 20
+"""Notices of clients kept for the next notification; the oldest are dropped."""
 LONGEST = 120
 """Characters shown of an agent's name or a call's title."""
 ADVICE = "Answer with `handrail approvals -f`, or on the page: `handrail open`."
@@ -68,8 +72,17 @@ class Notifier:
         self._find = find
         self._search_path = environment.get("PATH", "")
         self._opened: list[ApprovalOpened] = []
+        self._notices: list[ClientNotice] = []
         self._has_new = anyio.Event()
         self._missing = False
+
+    def hear(self, settings: NotifySection, notice: ClientNotice) -> None:
+        """Notify of a client that stopped or wants attention, unless the settings switch that off."""
+        is_wanted = settings.client_stops if notice.sort == "stopped" else settings.client_asks
+        if not (settings.desktop and is_wanted):
+            return
+        self._notices = [*self._notices, notice][-MOST_NOTICES:]
+        self._has_new.set()
 
     async def run(self, changes: Sequence[PolicyChange] = ()) -> None:
         """Notify of changes that no person has accepted, then of approvals opened from now on, until cancelled."""
@@ -94,10 +107,14 @@ class Notifier:
     async def _notify(self) -> bool:
         """Notify of the approvals that are still open; False if no notification was needed."""
         opened, self._opened = self._opened, []
+        notices, self._notices = self._notices, []
         waiting = [call for each in opened if (call := self._find_open_call(each)) is not None]
-        if not waiting or self._pages():
+        if self._pages() or not (waiting or notices):
             return False
-        await self._show(*build_notification(waiting))
+        if waiting:
+            await self._show(*build_notification(waiting))
+        if notices:
+            await self._show(*build_client_notification(notices))
         return True
 
     def _find_open_call(self, opened: ApprovalOpened) -> Call | None:
@@ -134,6 +151,20 @@ def build_notification(waiting: Sequence[Call]) -> tuple[str, str]:
     named = [_describe_call(call) for call in waiting[:MOST_NAMED]]
     more = len(waiting) - len(named)
     return title, "\n".join([*named, *([f"and {more} more"] if more else []), ADVICE])
+
+
+def build_client_notification(notices: Sequence[ClientNotice]) -> tuple[str, str]:
+    """The notification about clients: the newest in its title, and what each of them said."""
+    newest = notices[-1]
+    verb = "has finished" if newest.sort == "stopped" else "wants your attention"
+    title = f"{escape_hidden(newest.title)} {verb}"
+    return title, "\n".join(_describe_notice(notice) for notice in notices[-MOST_NAMED:])
+
+
+def _describe_notice(notice: ClientNotice) -> str:
+    folder = notice.folder.rstrip("/").rpartition("/")[2]
+    place = f"{notice.title} in {folder}" if folder else notice.title
+    return escape_hidden(f"{place}: {notice.message}" if notice.message else place)
 
 
 def build_warning(changes: Sequence[PolicyChange]) -> tuple[str, str]:

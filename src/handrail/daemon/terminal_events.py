@@ -108,6 +108,7 @@ class TerminalEvents:
         """
         lost: list[str] = []
         await self._note_unrecorded(records, terminals)
+        await self._mark_agents_gone(records, terminals)
         for record in await records.terminals.find(running_only=True, limit=MOST_RUNNING):
             terminal = terminals.get(record.id)
             if terminal is None:  # it ended with a keeper that was lost
@@ -119,6 +120,14 @@ class TerminalEvents:
             elif terminal.exit is None:
                 self._restore_sharing(terminal, record)
         return lost
+
+    async def _mark_agents_gone(self, records: Records, terminals: Terminals) -> None:
+        """Mark the commands that hosted agents had started: these agents ended with their daemon."""
+        for terminal in terminals.live.values():
+            call = terminal.note.call if terminal.note.of == "command" else None
+            if call is not None:
+                history = await records.calls.get(call)
+                terminal.agent_gone = history is not None and history.call.caller.thread is not None
 
     async def _note_unrecorded(self, records: Records, terminals: Terminals) -> None:
         """Record terminals whose daemon crashed before it could journal them."""

@@ -11,7 +11,7 @@ EXPORTS = {
     "risk": "Assessment CallAssessment READERS assess_call",
     "rules.accepted_policy": "AcceptedPolicy FoundPolicy",
     "rules.explanation": "Explanation ListedRule Step explain",
-    "rules.matching": "AGENT_WORK",
+    "rules.matching": "AGENT_WORK CLIENT_WORK",
     "rules.policy": "Policy describe_rule",
     "rules.policy_snapshot": "Baseline PolicyChange PolicySnapshot decode_baseline",
     "rules.rule_builder": "BadRule",
@@ -21,7 +21,7 @@ EXPORTS = {
     "shell.bash_reader": "RESERVED",
     "shell.shell_parser": "Line Opaque PARTS_MAX Part parse",
     "tool": (
-        "CallReport Plan Proposal ReceiptFacts Refusal Salvage Tool Toolbox UndoAction UndoFile UndoPlan "
+        "CallReport Image Plan Proposal ReceiptFacts Refusal Salvage Tool Toolbox UndoAction UndoFile UndoPlan "
         "UndoSubject Undoer UnknownEnd UnknownUndo"
     ),
 }

@@ -4,6 +4,7 @@ Holds the state of one call, journals its events and derives its status. It does
 run (pipeline.py), and does not know what the tool does.
 """
 
+import math
 import secrets
 from dataclasses import dataclass, fields, replace
 from typing import assert_never
@@ -13,7 +14,7 @@ import anyio
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.feedback import add_feedback
-from handrail.gate.tool import Plan, ReceiptFacts
+from handrail.gate.tool import Image, Plan, ReceiptFacts
 from handrail.store.actor import Actor
 from handrail.store.calls import Status
 from handrail.store.events import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
@@ -68,8 +69,12 @@ class Call:
         self.said = ""
         """The message to the agent from the person who allowed the call."""
         self.terminal: str | None = None
+        self.image: Image | None = None
+        """The image that is sent with the result."""
         self.unwinding = False
         """The result is known, but the tool is still cleaning up after the work."""
+        self.patience = math.inf
+        """Seconds from its opening until its client gets a reply."""
         self.handed_back = False
         self.client_gone = False
         self.outcome: Outcome | None = None
@@ -136,6 +141,9 @@ class Call:
             call=self.id, claims=plan.claims, allowed_by=str(allowed_by), rules=rules, files=plan.files
         )
         return self.journal.append(started)
+
+    def show_image(self, image: Image) -> None:
+        self.image = image
 
     def use_terminal(self, id: str) -> None:
         self.terminal = id

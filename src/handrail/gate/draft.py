@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from handrail.gate.rules.rules import Rules
 
 
+HOSTED = "hosted agent"
+"""Recorded in place of a rule for work that is not judged, because it is judged elsewhere."""
 MOST_PROBLEMS = 5
 """Validation errors per message: enough to fix the input, too few to flood a model's context."""
 LONGEST_NAME = 100
@@ -30,6 +33,39 @@ DEEPEST = 64
 """Nesting levels of an input: far below the 200 that readers of the journal can parse."""
 LARGEST = 16 * 1024 * 1024
 """Characters and values in an input: one call must not fill the journal's write buffer in memory."""
+
+
+REMARKS = frozenset(
+    {
+        *(
+            "comment",
+            "description",
+            "explanation",
+            "intent",
+            "justification",
+            "purpose",
+            "rationale",
+            "reason",
+        ),
+        *("reasoning", "summary", "thought", "thoughts", "title", "tool_summary", "toolSummary"),
+    }
+)
+"""Inputs in which models explain a call, as other tools have them. Recorded with the call, and otherwise ignored."""
+FOREIGN_NAMES = {
+    "cmd": "command",
+    "dir": "cwd",
+    "directory": "cwd",
+    "filename": "path",
+    "file_path": "path",
+    "is_background": "background",
+    "run_in_background": "background",
+    "terminal": "terminal_id",
+    "timeout": "timeout_seconds",
+    "timeout_ms": "timeout_seconds",
+    "workdir": "cwd",
+    "working_directory": "cwd",
+}
+"""Names that other tools give to an input of ours: not accepted, as the unit or meaning may differ, but recognized."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +82,14 @@ def parse(toolbox: Toolbox, name: str, input: Json) -> ParsedCall | str:
     if tool is None:
         return describe_unknown_tool(toolbox, name)
     try:
-        return ParsedCall(tool=tool, input=tool.input.model_validate(input))
+        return ParsedCall(tool=tool, input=tool.input.model_validate(_without_remarks(tool, input)))
     except ValidationError as error:
-        return _describe_errors(name, error)
+        return _describe_errors(tool, error)
+
+
+def _without_remarks(tool: Tool[Any, Any], input: Json) -> Json:
+    remarks = REMARKS & input.keys() - tool.input.model_fields.keys()
+    return {name: value for name, value in input.items() if name not in remarks} if remarks else input
 
 
 def describe_unknown_tool(toolbox: Toolbox, name: str) -> str:
@@ -89,24 +130,34 @@ def cut_name(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
-def _describe_errors(name: str, error: ValidationError) -> str:
+def _describe_errors(tool: Tool[Any, Any], error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     listed = "; ".join(
-        _describe_error(item["type"], item["loc"], item["msg"]) for item in problems[:MOST_PROBLEMS]
+        _describe_error(tool, item["type"], item["loc"], item["msg"]) for item in problems[:MOST_PROBLEMS]
     )
     more = f"; and {len(problems) - MOST_PROBLEMS} more" if len(problems) > MOST_PROBLEMS else ""
-    return f"{name} cannot take this input: {listed}{more}. Nothing was done; send it again, corrected."
+    names = ", ".join(f"`{field}`" for field in tool.input.model_fields) or "no input"
+    takes = f" It takes {names}." if any(item["type"] == "extra_forbidden" for item in problems) else ""
+    return f"{tool.name} cannot take this input: {listed}{more}.{takes} Nothing was done; send it again, corrected."
 
 
-def _describe_error(kind: str, where: tuple[int | str, ...], message: str) -> str:
+def _describe_error(tool: Tool[Any, Any], kind: str, where: tuple[int | str, ...], message: str) -> str:
     name = cut_name(".".join(str(part) for part in where) or "input")
     match kind:
         case "missing":
             return f"`{name}` is required"
         case "extra_forbidden":
-            return f"`{name}` is not an input of this tool"
+            return f"`{name}` is not an input of this tool{_suggest_name(tool, name)}"
         case _:
             return f"`{name}`: {message[:1].lower()}{message[1:]}"
+
+
+def _suggest_name(tool: Tool[Any, Any], name: str) -> str:
+    """A suggestion for a near miss; empty if no name is near."""
+    known = sorted(tool.input.model_fields)
+    lower = name.lower()
+    near = [FOREIGN_NAMES[lower]] if FOREIGN_NAMES.get(lower) in known else get_close_matches(name, known, 1)
+    return f" (did you mean `{near[0]}`?)" if near else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,9 +245,12 @@ class Drafts:
         return Draft(planned=planned, decision=self._decide(planned, caller))
 
     def _decide(self, planned: PlannedCall, caller: Caller) -> Decision:
-        if planned.plan.asks:
-            return Decision(effect="ask", rule="asks a person", why=planned.plan.asks)
-        return self._rules.policy(caller).decide(planned.tool.name, planned.plan.claims, caller)
+        plan = planned.plan
+        if plan.asks:
+            return Decision(effect="ask", rule="asks a person", why=plan.asks)
+        if plan.passes:
+            return Decision(effect="allow", rule=HOSTED, why=plan.passes)
+        return self._rules.policy(caller).decide(planned.tool.name, plan.claims, caller, plan.server)
 
 
 def canonical_json(value: Json) -> str:

@@ -7,19 +7,20 @@ are decided again. It knows no protocol.
 
 import logging
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
 from handrail.errors import Unwritable
-from handrail.gate.approval import Answer, Approval
+from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import (
-    Draft,
+    REMARKS,
     Drafts,
     ParsedCall,
     canonical_json,
@@ -29,19 +30,20 @@ from handrail.gate.draft import (
     parse,
 )
 from handrail.gate.operation import Operation
-from handrail.gate.pipeline import Pipeline
+from handrail.gate.pipeline import Pipeline, decide_again
 from handrail.gate.rules.rules import Rules
-from handrail.gate.tool import Salvage, Toolbox
-from handrail.store.actor import CLIENT, HANDRAIL, OPERATION, rule_actor
+from handrail.gate.tool import Refusal, Salvage, Tool, Toolbox
+from handrail.store.actor import CLIENT, HANDRAIL, NOBODY, OPERATION, agent_actor
 from handrail.store.events import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal
-from handrail.store.values import Caller, Claim, Json
+from handrail.store.values import Caller, Claim, Ending, FileChange, Json, Result
 
 log = logging.getLogger(__name__)
 
 STOPPED_WHILE = "Handrail stopped while this ran; its outcome is unknown and it was not run again."
 STOPPED_BEFORE = "Handrail stopped before this began, so nothing was done. Ask again when it is back."
 STOPPED_ASKING = "Handrail stopped while a person was asked. Nothing was allowed; ask again when it is back."
+UNASKED = "The agent did this without asking. Handrail recorded it afterwards, as the agent described it."
 OPEN_MAX = 2000
 """Open calls of one caller, waiting or running: bounds memory. A person could not answer that many either."""
 OPEN_TOTAL = 8000
@@ -58,6 +60,8 @@ class Request:
     caller: Caller
     patience: float
     """Seconds until an open call is handed back, unless the input sets its own limit (`Tool.patience`)."""
+    patience_max: float = math.inf
+    """The longest that this client waits for an answer, whatever the input says."""
     anew: bool = False
     """Never treat this as a retry of an equal open call: this client does not time out."""
 
@@ -70,6 +74,8 @@ class Reply:
     outcome: Outcome | None
     repeated: bool = False
     """`call` is an equal call that was already open; no new call was opened."""
+    asked_wait: float | None = None
+    """Seconds that the input asked to wait, if the client does not wait that long."""
 
 
 class Gate:
@@ -103,10 +109,44 @@ class Gate:
     async def ask(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
         """Decide about work that the agent does itself: same rules, same inbox, nothing runs here.
 
-        The ending is `done` if it was allowed. Waits without a limit.
+        Waits without a limit. An allowed call is `done` at once; or the tool hands it back, and it stays open until the
+        agent has reported its end.
         """
         unlimited = replace(request, patience=math.inf, anew=True)
         return await self._handle(unlimited, opened, advisory=True)
+
+    async def record(self, request: Request, ending: Ending, opened: Callable[[Call], None]) -> None:
+        """Journal work that an agent did without asking: a call that is opened, started and settled at once.
+
+        Nothing is decided and nobody is asked. What can be shown of the work is the `preview` in the result's data.
+        """
+        parsed = find_excess(request.input) or self._parse(request, advisory=True)
+        if isinstance(parsed, str):
+            log.warning("work that %s did unasked is not recorded: %s", request.caller.client, parsed)
+            return
+        plan = await parsed.tool.plan(parsed.input, request.caller)
+        call = self._open(request, parsed)
+        opened(call)
+        call.start(plan, NOBODY)
+        result = Result(text=UNASKED, data={"preview": plan.preview and asdict(plan.preview)})
+        by = agent_actor(request.caller.client)
+        self.settle(call, Outcome(ending=ending, by=by, result=result), stopped=True)
+
+    async def is_still_allowed(self, call: Call) -> bool:
+        """Whether a call that was allowed a while ago would do the same now, and nothing forbids it meanwhile."""
+        answer = None if call.approval is None else call.approval.answered
+        try:
+            now = await self.drafts.draft(
+                call.tool, call.input if call.edited is None else call.edited, call.caller
+            )
+        except Refusal:
+            return False
+        is_same = call.plan is not None and (now.plan.bound, now.plan.claims) == (
+            call.plan.bound,
+            call.plan.claims,
+        )
+        needs_rule = answer is None or answer.by.rule is not None
+        return is_same and now.decision.effect in (("allow",) if needs_rule else ("allow", "ask"))
 
     async def _handle(
         self, request: Request, opened: Callable[[Call], None] | None, *, advisory: bool
@@ -119,12 +159,13 @@ class Gate:
             return Reply(call=twin, outcome=None, repeated=True)
         if isinstance(parsed, ParsedCall):
             parsed = self._find_crowd(request.caller, parsed.tool.reads_only) or parsed
-        patience = None if isinstance(parsed, str) else parsed.tool.patience(parsed.input)
+        asked = None if isinstance(parsed, str) else parsed.tool.patience(parsed.input)
         call = self._open(request, parsed)
+        call.patience = min(request.patience if asked is None else asked, request.patience_max)
         if opened is not None:
             opened(call)
         self._start(call, parsed)
-        return await self._reply(call, request.patience if patience is None else patience)
+        return await self._reply(call, asked)
 
     def _find_crowd(self, caller: Caller, reads_only: bool) -> str:
         """Why this caller may open no call now; empty if it may. For a tool that only reads, the bound is twice as high."""
@@ -144,6 +185,12 @@ class Gate:
             return describe_unknown_tool(self.toolbox, request.tool)
         return parse(self.toolbox, request.tool, request.input)
 
+    def can_submit(self, tool: str, input: Json) -> bool:
+        """Whether this is a listed tool that does its work itself, and the input is valid for it."""
+        known = self.toolbox.get(tool)
+        is_listed = known is not None and known.listed and known.assurance == "bound"
+        return is_listed and not isinstance(parse(self.toolbox, tool, input), str)
+
     def settle(self, call: Call, outcome: Outcome, *, stopped: bool = False) -> bool:
         """Set a call's outcome; False if it already has one."""
         try:
@@ -160,7 +207,7 @@ class Gate:
 
         Its expiry timer goes on: `waited_ms` counts, including the time without a daemon.
         """
-        self._client_gone(call)
+        self.mark_client_gone(call)
         # Do not show the stored claims and preview: the database may have been altered. Only the input is run.
         unseen = replace(question, claims=(), risk="high", reasons=(), preview=None, verdicts=())
         call.approval = Approval(self.journal, unseen, waited_ms=waited_ms)
@@ -172,10 +219,11 @@ class Gate:
             call.title = parsed.tool.display(parsed.input)
             self._group.start_soon(self._run_call, call, partial(self._pipeline.resume, call, call.approval))
 
-    async def rejoin(self, call: Call, claims: tuple[Claim, ...]) -> bool:
+    async def rejoin(self, call: Call, claims: tuple[Claim, ...], files: tuple[FileChange, ...]) -> bool:
         """Reopen a running call whose work outlived the daemon that started it; False if no such work is found.
 
-        The call is handed back: its client is gone. It can be waited for, cancelled and completed as before.
+        The call is handed back: its client is gone, unless it does the work itself. It can be waited for, cancelled and
+        completed as before. `claims` and `files` are those of its start.
         """
         parsed = parse(self.toolbox, call.tool, call.input if call.edited is None else call.edited)
         if isinstance(parsed, str):
@@ -184,9 +232,10 @@ class Gate:
         if plan is None:
             return False
         self._hand_back_now(call)
-        self._client_gone(call)
+        if call.assurance == "bound":
+            self.mark_client_gone(call)
         self.open[call.id] = call
-        work = partial(self._pipeline.rejoin, call, parsed, replace(plan, claims=claims))
+        work = partial(self._pipeline.rejoin, call, parsed, replace(plan, claims=claims, files=files))
         self._group.start_soon(self._run_call, call, work)
         return True
 
@@ -197,7 +246,8 @@ class Gate:
     def leave(self, *, work_stays: bool = False) -> None:
         """Shut down: interrupt running calls, and leave waiting calls to the next daemon.
 
-        With `work_stays`, calls whose processes stay with the keeper are left to the next daemon too.
+        With `work_stays`, calls whose processes stay with the keeper are left to the next daemon too. So is what an agent
+        does itself, outside of Handrail.
         """
         self._left, self._work_stays = True, work_stays
         for call in list(self.open.values()):
@@ -209,7 +259,8 @@ class Gate:
         """Whether a call without an outcome is left to the next daemon."""
         if call.status == "waiting":
             return call.assurance == "bound"
-        return self._work_stays and call.plan is not None and self.toolbox[call.tool].outlives_daemon(call)
+        stays = self._work_stays or call.assurance == "advisory"
+        return stays and call.plan is not None and self.toolbox[call.tool].outlives_daemon(call)
 
     def _decide_open_again(self) -> None:
         """Called when the rules change. Does nothing during shutdown, so that no new work starts."""
@@ -261,7 +312,11 @@ class Gate:
             return None
         for call in self.open.values():
             same = call.caller.key == request.caller.key and call.tool == request.tool
-            if same and (call.handed_back or call.client_gone) and _has_same_input(call, request):
+            if (
+                same
+                and (call.handed_back or call.client_gone)
+                and _has_same_input(call, request, parsed.tool)
+            ):
                 return call
         return None
 
@@ -289,17 +344,18 @@ class Gate:
                 self._run_call, call, partial(self._pipeline.walk, call, parsed), operation
             )
 
-    async def _reply(self, call: Call, patience: float) -> Reply:
+    async def _reply(self, call: Call, asked: float | None) -> Reply:
         try:
-            with anyio.move_on_after(patience):
+            with anyio.move_on_after(call.patience) as wait:
                 await call.due.wait()
         except anyio.get_cancelled_exc_class():
             self._cancel_abandoned(call)
             raise
         if call.outcome is None:
             await self._hand_back(call)
-        outcome = call.outcome
-        return Reply(call=call, outcome=outcome and await self._wait_recorded(call, outcome))
+        outcome = call.outcome and await self._wait_recorded(call, call.outcome)
+        capped = wait.cancelled_caught and asked is not None and asked > call.patience
+        return Reply(call=call, outcome=outcome, asked_wait=asked if capped else None)
 
     def _hand_back_now(self, call: Call) -> None:
         try:
@@ -385,7 +441,8 @@ class Gate:
     def _leave_call(self, call: Call) -> None:
         """At shutdown, interrupt the call, or leave it to the next daemon."""
         if call.outcome is None and self._is_left_open(call):
-            self._client_gone(call)
+            if call.assurance == "bound":
+                self.mark_client_gone(call)
         elif call.status == "running":
             message = STOPPED_BEFORE if call.plan is None else STOPPED_WHILE
             outcome = Outcome(ending="interrupted", by=HANDRAIL, message=message)
@@ -394,7 +451,8 @@ class Gate:
             outcome = Outcome(ending="interrupted", by=HANDRAIL, message=STOPPED_ASKING)
             self.settle(call, outcome, stopped=True)
 
-    def _client_gone(self, call: Call) -> None:
+    def mark_client_gone(self, call: Call) -> None:
+        """Record that the client of an open call has ended, or cannot be answered any more. Idempotent."""
         if not call.client_gone:
             call.client_gone = True
             self._append(CallClientGone(call=call.id))
@@ -413,28 +471,11 @@ class Gate:
             log.error("%s could not be recorded: %s", event.kind, problem)
 
 
-def _has_same_input(call: Call, request: Request) -> bool:
-    return canonical_json(call.input) == canonical_json(request.input)
-
-
-def decide_again(drafts: Drafts, calls: Iterable[Call]) -> None:
-    """Let the current rules answer open approvals; update the reason of those that stay open."""
-    for call in calls:
-        approval = call.approval
-        if approval is None or approval.draft is None or not approval.open:
-            continue
-        try:
-            _decide(approval, drafts.decide_again(approval.draft, call.caller))
-        except Unwritable as problem:
-            log.error("approval %s stays open: its answer could not be recorded: %s", approval.id, problem)
-
-
-def _decide(approval: Approval, now: Draft) -> None:
-    decision = now.decision
-    match decision.effect:
-        case "ask":
-            approval.asked = replace(approval.asked, why=decision.why, verdicts=decision.verdicts)
-        case "allow":
-            approval.answer(Answer(kind="allow", by=rule_actor(decision.rule)), now.digest)
-        case "deny":
-            approval.answer(Answer(kind="deny", by=rule_actor(decision.rule), reason=decision.why))
+def _has_same_input(call: Call, request: Request, tool: Tool[Any, Any]) -> bool:
+    """Whether both inputs would do the same. How the client waits and how the answer is written may differ."""
+    ignored = tool.answer_inputs | REMARKS - tool.input.model_fields.keys()
+    first, second = (
+        {name: value for name, value in each.items() if name not in ignored}
+        for each in (call.input, request.input)
+    )
+    return canonical_json(first) == canonical_json(second)

@@ -224,7 +224,6 @@ def _accept(gate: Gate, call: Call, by: Actor, digest: str | None) -> bool:
 
 
 STALE = "What you saw is out of date: the question has changed. Look at it again, then answer."
-NO_EDITS = "This agent cannot take edited input: it does this itself. Allow it as it is, or deny it and say what you want."
 MOVED = "The file has changed since you looked at it. Look at it again, then send your review."
 
 
@@ -245,8 +244,8 @@ async def edited(gate: Gate, call: Call, input: Json | None, content: str | None
     approval = find_open_approval(call)
     new_input = call.input if input is None else input
     changes = content is not None or canonical_json(new_input) != canonical_json(call.input)
-    if changes and not gate.toolbox[call.tool].edits:
-        raise Refusal(NO_EDITS)
+    if changes and (why := gate.toolbox[call.tool].refuse_edit(call.input, new_input)):
+        raise Refusal(why)
     draft = await gate.drafts.draft(call.tool, new_input, call.caller, content)
     if content is not None and input is None and draft.planned.footing not in approval.footings:
         raise Conflict(MOVED)

@@ -5,7 +5,7 @@ operations and other calls belong to gate.py.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -237,3 +237,26 @@ def _void(approval: Approval, drift: Drift) -> Outcome:
         result = Result(text=diff, data={"difference": diff})
     message = f"What was approved is no longer what would run. {drift.sentence}"
     return Outcome(ending="failed", by=HANDRAIL, message=message, result=result)
+
+
+def decide_again(drafts: Drafts, calls: Iterable[Call]) -> None:
+    """Let the current rules answer open approvals; update the reason of those that stay open."""
+    for call in calls:
+        approval = call.approval
+        if approval is None or approval.draft is None or not approval.open:
+            continue
+        try:
+            _decide(approval, drafts.decide_again(approval.draft, call.caller))
+        except Unwritable as problem:
+            log.error("approval %s stays open: its answer could not be recorded: %s", approval.id, problem)
+
+
+def _decide(approval: Approval, now: Draft) -> None:
+    decision = now.decision
+    match decision.effect:
+        case "ask":
+            approval.asked = replace(approval.asked, why=decision.why, verdicts=decision.verdicts)
+        case "allow":
+            approval.answer(Answer(kind="allow", by=rule_actor(decision.rule)), now.digest)
+        case "deny":
+            approval.answer(Answer(kind="deny", by=rule_actor(decision.rule), reason=decision.why))

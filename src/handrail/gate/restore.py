@@ -1,7 +1,7 @@
 """Restore the open calls of the previous daemon, after a stop or a crash.
 
-A call whose process the keeper still holds stays running, handed back; any other call that was running is interrupted.
-None is run again. A denied or expired call is settled so. A call that was waiting for approval stays waiting, except an
+A call whose process the keeper still holds stays running, handed back, and so does work that a client does itself; any
+other call that was running is interrupted. None is run again. A denied or expired call is settled so. A call that was waiting for approval stays waiting, except an
 advisory one: its agent is gone.
 """
 
@@ -53,7 +53,7 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
         elif approval is not None and approval.open:
             gate.restore(call, _opened_event(approval), max(0, _now_ms() - approval.opened_at))
             kept += 1
-        elif detail.call.started_at is None or not await gate.rejoin(call, detail.claims):
+        elif detail.call.started_at is None or not await gate.rejoin(call, detail.claims, detail.files):
             outcome = _outcome(call, detail, output_of)
             gate.settle(call, outcome)
             gate.watch_end(call)

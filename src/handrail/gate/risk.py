@@ -123,6 +123,7 @@ def _wanders(program: str, word: str) -> bool:
 
 _INSIDE: dict[Action, tuple[Risk, str]] = {
     "recall": ("low", "reads Handrail's own record"),
+    "plan": ("low", "touches nothing outside of the agent"),
     "read": ("low", "reads in the workspace"),
     "stop": ("low", "ends a terminal that agents of this workspace opened"),
     "write": ("medium", "changes a file in the workspace"),
@@ -132,6 +133,7 @@ _INSIDE: dict[Action, tuple[Risk, str]] = {
     "type": ("medium", "types into a terminal, where aliases and state may change its meaning"),
 }
 _OUTSIDE: dict[Action, str] = {
+    "plan": "touches nothing outside of the agent",
     "recall": "reads outside the workspace",
     "read": "reads outside the workspace",
     "stop": "ends a terminal of another workspace",
@@ -142,6 +144,7 @@ _OUTSIDE: dict[Action, str] = {
     "type": "types into a terminal of another workspace",
 }
 _PROTECTED: dict[Action, str] = {
+    "plan": "touches nothing outside of the agent",
     "recall": "reads a protected place",
     "read": "reads a protected place",
     "stop": "ends your own terminal",

@@ -37,11 +37,15 @@ class Plan:
     """File changes it would make. The old contents are kept for undo."""
     asks: str = ""
     """Why a person must approve this, as a sentence; if set, rules are ignored."""
+    passes: str = ""
+    """Why this is only recorded and not judged, as a sentence; if set, rules are ignored."""
+    server: str | None = None
+    """The MCP server that would do the work, for rules about a server."""
 
     @property
     def acts(self) -> bool:
         """Whether it changes anything; if so, its start must be durable before it runs."""
-        return any(claim.action not in ("read", "recall") for claim in self.claims)
+        return any(claim.action not in ("read", "recall", "plan") for claim in self.claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,14 @@ class ReceiptFacts:
     processes_left: tuple[ProcessSeen, ...] | None = None
     bytes_kept: int | None = None
     files_changed: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image for the client's model."""
+
+    mime: str
+    content: bytes
 
 
 class CallReport(Protocol):
@@ -89,6 +101,11 @@ class CallReport(Protocol):
         ...
 
     @property
+    def patience(self) -> float:
+        """Seconds from its opening until its client gets a reply."""
+        ...
+
+    @property
     def handed_back(self) -> bool: ...
     @property
     def ended_by(self) -> Actor | None:
@@ -101,6 +118,10 @@ class CallReport(Protocol):
 
     def add_receipt(self, facts: ReceiptFacts) -> None:
         """Report facts for the receipt. A later report of the same field replaces an earlier one."""
+        ...
+
+    def show_image(self, image: Image) -> None:
+        """Send an image with the result. It is not recorded: whoever reads the call later gets the text only."""
         ...
 
     def keep_unwinding(self) -> None:
@@ -145,6 +166,8 @@ class UnknownEnd(Exception):
         """Partial result, such as the output up to then."""
 
 
+NO_EDITS = "This agent cannot take edited input: it does this itself. Allow it as it is, or deny it and say what you want."
+
 InputT = TypeVar("InputT", bound=BaseModel)
 PlanT = TypeVar("PlanT", bound=Plan)
 
@@ -164,12 +187,18 @@ class Tool(ABC, Generic[InputT, PlanT]):
     """Complete on a waiting call accepts what its preview shows."""
     repeats: ClassVar[bool] = False
     """An equal call while one is open is a new call, not a retry by a client that timed out."""
+    answer_inputs: ClassVar[frozenset[str]] = frozenset({"response_format"})
+    """Inputs that change only how and when the client is answered. A repeated call may differ in them."""
     listed: ClassVar[bool] = True
     """Listed to agents; the others are only used by Handrail itself."""
     assurance: ClassVar[Assurance] = "bound"
     """Who does the work: `bound` is Handrail, `advisory` is the agent, after it asked."""
     edits: ClassVar[bool] = True
     """A person may edit its input before allowing it."""
+
+    def refuse_edit(self, asked: Json, edited: Json | None = None) -> str:
+        """Why a person cannot edit the input `asked`, as a sentence; empty if they can. With `edited`: not like this."""
+        return "" if self.edits else NO_EDITS
 
     @abstractmethod
     def display(self, input: InputT) -> str:
@@ -190,7 +219,8 @@ class Tool(ABC, Generic[InputT, PlanT]):
     async def find_work(self, input: InputT, call: CallReport) -> PlanT | None:
         """The plan of work that an earlier daemon started and whose end can still be observed; else None.
 
-        The plan has no claims and binds nothing: it is only for `rejoin` and `salvage`.
+        The plan has no claims and binds nothing: it is only for `rejoin` and `salvage`. The gate adds the claims and files
+        of the start.
         """
         return None
 

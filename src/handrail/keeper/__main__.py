@@ -24,6 +24,7 @@ from handrail.hardening import hide_memory
 from handrail.keeper import system
 from handrail.keeper.server import Keeper
 from handrail.paths import Places
+from handrail.regular_file import read_regular_file
 
 IDLE_SECONDS = 60.0
 DAEMON = (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
@@ -90,11 +91,14 @@ def _raise_descriptors() -> tuple[int, int]:
 
 
 def _start_daemon(places: Places) -> int:
-    """Start a daemon in a new session with the keeper's environment: without the lineage mark, under no warden."""
+    """Start a daemon in a new session with the keeper's environment: without the lineage mark, under no warden.
+
+    It gets the port that was requested of the last daemon, as with `handrail restart`: clients know it.
+    """
     log = str(places.logs / "daemon.log")
     return os.posix_spawn(
         DAEMON[0],
-        DAEMON,
+        (*DAEMON, *_port_option(places)),
         {**os.environ, **places.environment, "HANDRAIL_UNATTENDED": "1"},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -104,6 +108,14 @@ def _start_daemon(places: Places) -> int:
         setsid=True,
         setsigdef=[signal.SIGPIPE, signal.SIGHUP, signal.SIGXFSZ],
     )
+
+
+def _port_option(places: Places) -> tuple[str, ...]:
+    try:
+        requested = int(read_regular_file(places.port).split()[0])
+    except (OSError, ValueError, IndexError):
+        return ()
+    return ("--port", str(requested)) if 0 < requested < 1 << 16 else ()
 
 
 if __name__ == "__main__":

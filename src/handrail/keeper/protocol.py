@@ -75,6 +75,8 @@ class Report:
 PROTOCOL = 3
 TERMINAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A terminal's id is also the name of its spool directory."""
+RESTART_KEY = "restart-daemon"
+"""Key in the memo. While it is set, the keeper restarts a daemon that disconnects. A daemon that ends on purpose removes it."""
 NOT_READING = "not_reading"
 """`Failed.code`: the input queue is full because the program does not read. The same request may succeed later."""
 
@@ -311,13 +313,19 @@ class Listening:
 
 @dataclass(frozen=True, slots=True)
 class Healthy:
-    """`lag_ms` is the longest pass of the keeper's loop since the previous `Health` request."""
+    """`lag_ms` is the longest pass of the keeper's loop since the previous `Health` request.
+
+    `restarts` counts the daemons that the keeper started because the previous one ended unexpectedly; `restarted_at` is the
+    time of the last one, in seconds since 1970. A keeper from before that sends neither.
+    """
 
     id: int
     rss_bytes: int
     descriptors: int
     terminals: int
     lag_ms: float
+    restarts: int = 0
+    restarted_at: float = 0.0
 
 
 # Keeper → daemon: notices.

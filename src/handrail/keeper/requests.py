@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from handrail.keeper import system
 from handrail.keeper.protocol import (
+    RESTART_KEY,
     Done,
     Failed,
     Forget,
@@ -41,16 +42,20 @@ if TYPE_CHECKING:
 
     from handrail.keeper.connection import Connection
     from handrail.keeper.event_loop import Loop
+    from handrail.keeper.supervisor import Supervisor
     from handrail.keeper.terminals import Terminals
 
 
 class RequestHandler:
     """Executes the daemon's requests. `Shutdown` calls `end`; the server answers it just before the keeper exits."""
 
-    def __init__(self, terminals: Terminals, loop: Loop, end: Callable[[float, int], None]) -> None:
+    def __init__(
+        self, terminals: Terminals, loop: Loop, end: Callable[[float, int], None], supervisor: Supervisor
+    ) -> None:
         self._terminals, self._loop, self._end = terminals, loop, end
         self._memo = Memo()
         self._ports = Ports()
+        self._supervisor = supervisor
         self.ending = False
 
     def handle(self, daemon: Connection, request: Request) -> None:
@@ -63,6 +68,16 @@ class RequestHandler:
 
     def close(self) -> None:
         self._ports.close()
+
+    @property
+    def listeners(self) -> list[socket.socket]:
+        """The sockets on which the daemon listens."""
+        return self._ports.listeners
+
+    @property
+    def restarts_daemon(self) -> bool:
+        """Whether the daemon is to be restarted if it ends unexpectedly: then it does not remove this key before."""
+        return self._memo.recall(RESTART_KEY) is not None
 
     def _execute(self, daemon: Connection, request: Request) -> None:
         """Run one request and send its reply; `Start`, `Stop` and `Shutdown` are answered later."""
@@ -117,6 +132,8 @@ class RequestHandler:
             descriptors=system.open_descriptors(),
             terminals=len(self._terminals.living()),
             lag_ms=round(self._loop.take_worst() * 1000, 3),
+            restarts=self._supervisor.restarts,
+            restarted_at=self._supervisor.restarted_at,
         )
 
 
@@ -175,8 +192,12 @@ class Ports:
             second = self._hold_v6(listener.getsockname()[1])
         return (first,) if second is None else (first, os.dup(second.fileno()))
 
+    @property
+    def listeners(self) -> list[socket.socket]:
+        return [*self._listeners.values(), *self._listeners_v6.values()]
+
     def close(self) -> None:
-        for listener in (*self._listeners.values(), *self._listeners_v6.values()):
+        for listener in self.listeners:
             listener.close()
 
     def _hold_v6(self, port: int) -> socket.socket | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from handrail.framing import LineTooLong
 from handrail.keeper import lineage
+from handrail.keeper._unavailable import HOLD_SECONDS, UnavailableResponder
 from handrail.keeper.attach import Attachments
 from handrail.keeper.connection import Connection, DaemonChannel
 from handrail.keeper.event_loop import READ, WRITE, Loop
@@ -34,6 +35,7 @@ from handrail.keeper.protocol import (
 )
 from handrail.keeper.requests import RequestHandler
 from handrail.keeper.stop_tree import Orphans
+from handrail.keeper.supervisor import RESTARTS_MAX, Supervisor
 from handrail.keeper.terminals import Terminals
 
 if TYPE_CHECKING:
@@ -75,8 +77,13 @@ class Keeper:
         self._orphans = Orphans(self._reference)
         self._terminals = Terminals(self._loop, self._channel, self._orphans, spool, limits)
         self._attachments = Attachments(self._terminals, self._channel)
-        self._requests = RequestHandler(self._terminals, self._loop, self._end_all)
+        self._supervisor = Supervisor()
+        self._unavailable = UnavailableResponder(self._loop)
+        self._requests = RequestHandler(self._terminals, self._loop, self._end_all, self._supervisor)
+        self._socket_path = str(listener.getsockname())
         self._busy_at = time.monotonic()
+        self._alone_since = self._busy_at
+        """Since when there is no daemon."""
         self._ending: list[int] | None = None
 
     def run(self, wake: int) -> None:
@@ -85,6 +92,8 @@ class Keeper:
         while not self._is_over():
             self._loop.once(self._wait_at_most())
             self._terminals.tick()
+            self._restart_daemon()
+            self._answer_unavailable()
             self._channel.catch_up()
             self._attachments.tick()
             self._connections.drop_silent()
@@ -92,6 +101,7 @@ class Keeper:
                 if peer is not None and (peer.wants_to_send or peer.closing):
                     self._connections.watch(peer)
         self._send_last_replies()
+        self._unavailable.close()
         self._requests.close()
 
     def greet(self, connection: Connection, hello: Hello) -> None:
@@ -117,7 +127,9 @@ class Keeper:
         elif connection is self._channel.daemon:
             self._channel.daemon = None
             self._daemon_pid = 0
+            self._alone_since = time.monotonic()
             self._daemon_left(connection)
+            self._daemon_lost()
 
     def _greet(self, connection: Connection, hello: Hello) -> None:
         if hello.want in ("start_daemon", "which_daemon"):
@@ -160,14 +172,60 @@ class Keeper:
         """Start a daemon unless one is known. Needs no trusted peer: it starts one fixed program, at most once."""
         if self._channel.daemon is not None or self._daemons or self._ending is not None:
             return "already"
+        self._supervisor.take_pending()
+        self._launch_daemon()
+        return "started"
+
+    def _launch_daemon(self) -> None:
         pid = self._start_daemon()
         self._daemons.add(pid)
         self._orphans.spared.add(pid)
-        return "started"
+
+    def _daemon_lost(self) -> None:
+        """The daemon has disconnected, or one that was started has exited: plan a restart, if it is wanted."""
+        if self._requests.restarts_daemon and self._ending is None and self._channel.daemon is None:
+            self._supervisor.lost()
+
+    def _restart_daemon(self) -> None:
+        """Start the daemon again if that is due: as for a door, unless another is being started."""
+        if not self._supervisor.is_pending or self._daemons:
+            return
+        if self._ending is not None or not os.path.exists(self._socket_path):  # the home was removed
+            self._supervisor.cancel()
+        elif self._supervisor.take_due():
+            try:
+                self._launch_daemon()
+            except OSError:
+                self._supervisor.lost()
+
+    def _answer_unavailable(self) -> None:
+        """Answer HTTP clients if no daemon does for a while."""
+        self._unavailable.tick()
+        if self._channel.daemon is None and self._ending is None and self._hold_seconds() <= 0:
+            self._unavailable.answer(self._requests.listeners, self._describe_absence())
+        else:
+            self._unavailable.stop()
+
+    def _hold_seconds(self) -> float:
+        """Seconds for which HTTP clients still wait for a daemon."""
+        if self._supervisor.has_given_up:
+            return 0.0
+        return self._alone_since + HOLD_SECONDS - time.monotonic()
+
+    def _describe_absence(self) -> str:
+        if self._supervisor.has_given_up:
+            return (
+                f"Handrail's daemon ended unexpectedly {RESTARTS_MAX + 1} times and is not restarted any more. "
+                "`handrail doctor` may show why; `handrail up` starts it."
+            )
+        if self._supervisor.is_pending or self._daemons:
+            return "Handrail's daemon is being started. Try again in a few seconds."
+        return "Handrail's daemon is not running. `handrail up` starts it."
 
     def _accept_daemon(self, connection: Connection, pid: int) -> None:
         """Make this connection the daemon, replacing the previous one, and send it the state of every terminal."""
         old, self._channel.daemon, self._daemon_pid = self._channel.daemon, connection, pid
+        self._supervisor.cancel()
         if old is not None:
             old.send(Replaced())
             old.closing = True
@@ -188,8 +246,10 @@ class Keeper:
                 if os.WIFSTOPPED(status):
                     self._terminals.wake(pid)
                 else:
-                    self._daemons.discard(pid)
                     self._terminals.reaped(pid)
+                    if pid in self._daemons:
+                        self._daemons.discard(pid)
+                        self._daemon_lost()
 
     def _end_all(self, grace: float, request: int | None = None) -> None:
         self._requests.ending = True
@@ -211,7 +271,11 @@ class Keeper:
             self._terminals.wait_at_most(),
             self._attachments.wait_at_most(),
             self._connections.wait_at_most(),
+            self._unavailable.wait_at_most(),
+            None if self._daemons else self._supervisor.wait_at_most(),
         ]
+        if self._channel.daemon is None and (hold := self._hold_seconds()) > 0 and self._requests.listeners:
+            waits.append(hold)
         if self._channel.daemon is None and not self._terminals.living():
             waits.append(self._busy_at + self._idle_seconds - time.monotonic())
         return min((max(0.0, wait) for wait in waits if wait is not None), default=None)

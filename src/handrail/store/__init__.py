@@ -5,13 +5,13 @@ Of the rest of Handrail it imports only `errors`.
 
 EXPORTS = {
     "actor": (
-        "Actor CLIENT HANDRAIL OPERATION PERSON actor_from_text agent_actor approval_actor person_on "
+        "Actor CLIENT HANDRAIL NOBODY OPERATION PERSON actor_from_text agent_actor approval_actor person_on "
         "rule_actor tool_actor"
     ),
     "anchor": "check_anchor",
     "approvals": "ApprovalRecord",
     "bell": "Bell",
-    "blobs": "BlobRetention BlobUnavailable Blobs ImageRetention",
+    "blobs": "BlobRetention BlobUnavailable Blobs ImageRetention image_mime",
     "calls": "CallHistory CallRecord Status TypicalDuration",
     "credentials": "CredentialRecord",
     "debounce": "Debounce",
@@ -24,7 +24,7 @@ EXPORTS = {
         "TerminalOpened TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened "
         "ThreadRenamed"
     ),
-    "export": "Export NotImportable export import_thread",
+    "export": "Export ExportedMessage ExportedPart ExportedThread NotImportable export import_thread",
     "export_markdown": "as_markdown",
     "file_changes": "ChangeRecord UndoRecord",
     "hash_chain": "Link",
@@ -38,7 +38,7 @@ EXPORTS = {
     "search_index": "Hits SearchHit SearchIndex open_index",
     "terminals": "TerminalRecord TypedRecord",
     "threads.live_thread": "",
-    "threads.message": "Message Part",
+    "threads.message": "Message Part clean clean_json",
     "threads.parts": (
         "CallData CallKind CallStatus Content ErrorData FileData ImageData Location PlanData PlanEntry "
         "RawData"

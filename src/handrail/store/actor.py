@@ -7,9 +7,11 @@ never by the text.
 from dataclasses import dataclass
 from typing import Literal, assert_never, get_args
 
-ActorKind = Literal["person", "rule", "approval", "client", "operation", "agent", "handrail", "named"]
+ActorKind = Literal[
+    "person", "rule", "approval", "client", "operation", "agent", "handrail", "nobody", "named"
+]
 _Labelled = Literal["rule", "approval", "agent"]
-_Bare = Literal["client", "operation", "handrail"]
+_Bare = Literal["client", "operation", "handrail", "nobody"]
 
 _PERSON = "a person"
 
@@ -39,7 +41,7 @@ class Actor:
                 return f"{_PERSON} {self.name}" if self.name else _PERSON
             case "rule" | "approval" | "agent":
                 return f"{self.kind} {self.name}"
-            case "client" | "operation" | "handrail":
+            case "client" | "operation" | "handrail" | "nobody":
                 return self.kind
             case "named":
                 return self.name
@@ -55,6 +57,8 @@ OPERATION = Actor("operation")
 """The operation that the call belonged to: it ended."""
 HANDRAIL = Actor("handrail")
 """The daemon."""
+NOBODY = Actor("nobody")
+"""Allowed by nobody: an agent acted without asking, and Handrail heard of it afterwards."""
 
 
 def person_on(place: str) -> Actor:

@@ -42,6 +42,21 @@ class BlobUnavailable(Exception):
         )
 
 
+_SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+
+def image_mime(content: bytes) -> str | None:
+    """The MIME type of an image, by its first bytes. None if it is not a type that the page and models take."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime for begin, mime in _SIGNATURES.items() if content.startswith(begin)), None)
+
+
 class StoredBlob(NamedTuple):
     """One blob on disk. Sorts in the order of removal."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
-from handrail.store.actor import actor_from_text
+from handrail.store.actor import NOBODY, actor_from_text
 from handrail.store.approvals import (
     APPROVALS,
     IS_OPEN,
@@ -186,19 +186,24 @@ class CallQueries(Queries):
         limit: int = 200,
         of: Caller | None = None,
         open_only: bool = False,
+        key: str | None = None,
+        unasked: bool = False,
     ) -> list[CallRecord]:
         """Return calls that match every given condition, newest first.
 
         `before` is the `opened_seq` of the last call of the previous page; `of` selects calls made by this client or
-        in its workspace.
+        in its workspace, and `key` those whose caller has this key, `unasked` those that an agent made without asking.
         """
         where = Where()
         if of is not None:
             where.add("(calls.caller_key = ? OR calls.workspace = ?)", of.key, of.workspace)
         if open_only:
             where.plain("calls.ending IS NULL")
+        if unasked:
+            where.add("calls.allowed_by = ?", str(NOBODY))
         where.add("calls.tool = ?", tool)
         where.add("calls.client = ?", client)
+        where.add("calls.caller_key = ?", key)
         where.add("calls.opened_seq < ?", before)
         if status is not None:
             where.add("status = ?", status)

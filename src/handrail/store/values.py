@@ -15,7 +15,8 @@ SERVED = ConfigDict(extra="forbid")
 Position = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
 """A position in the journal or in an output: a signed 64-bit integer in SQLite and the file system."""
 
-Action = Literal["read", "write", "delete", "run", "connect", "type", "stop", "recall"]
+Action = Literal["read", "write", "delete", "run", "connect", "type", "stop", "recall", "plan"]
+"""plan: an agent's own notes, such as a to-do list. It touches nothing outside of the agent."""
 Effect = Literal["allow", "ask", "deny"]
 Scope = Literal["session", "project", "user"]
 Risk = Literal["low", "medium", "high"]
@@ -43,7 +44,7 @@ stored session. loaded: it replayed its stored session to us. transcript: we sen
 class Caller:
     """The client that made a call, and its context."""
 
-    door: Literal["stdio", "http", "acp", "page", "cli"]
+    door: Literal["stdio", "http", "acp", "page", "cli", "hook"]
     client: str
     """The name the client reported; shown, never trusted."""
     key: str
@@ -143,7 +144,7 @@ class CommandPreview:
     cwd: str
     program: str
     environment: tuple[str, ...] = ()
-    """Names of the variables the call adds."""
+    """The variables the call adds: `NAME=value` if that changes only the display, else the name alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Watched processes: the keeper client, terminals, their output and input, and waits on them."""
 
 EXPORTS = {
+    "descendants": "Identity end_descendants list_descendants",
     "input.keys": "UnknownKey encode",
     "input.typing_history": "RELEASED_BY",
     "keeper_client": "Keeper KeeperError KeeperHangs",
@@ -10,7 +11,10 @@ EXPORTS = {
     "output.plain_text": "plain_text",
     "output.screen": "RenderedScreen render_screen",
     "output.tail": "KeptRange Tail",
-    "person_check": "DoorLaunchers OTHER_USER explain_no_person is_other_user runs_inside_handrail",
+    "person_check": (
+        "DoorLaunchers OTHER_USER explain_no_person find_ancestors find_tty find_waiting_process is_other_user "
+        "runs_inside_handrail wait_for_exit"
+    ),
     "retention": "Retention",
     "ripgrep": "NoRipgrep PATTERN_MAX Search SearchEnd pattern_error run_search",
     "safe_regex": "BadPattern DIALECT REGEX_THREADS Regex check_characters compile_pattern",

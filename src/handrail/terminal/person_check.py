@@ -8,6 +8,9 @@ import json
 import os
 import socket
 from collections.abc import Callable
+from typing import NamedTuple
+
+import anyio
 
 from handrail.keeper import lineage
 
@@ -167,6 +170,58 @@ def _cgroup(pid: int) -> bytes:
             return file.read()
     except OSError:
         return b""
+
+
+class WaitingProcess(NamedTuple):
+    """A process that waits for the program that it launched."""
+
+    pid: int
+    start: int
+    name: str
+
+
+def find_waiting_process(connection: socket.socket) -> WaitingProcess | None:
+    """The process that waits for a hook: its parent or, if that is a shell, the parent of the shell."""
+    peer = lineage.Peer.of(connection)
+    try:
+        above = _above(lineage.read_stat(peer.pid))
+        above = _above(above) if above is not None and above.name in SHELLS else above
+        return None if above is None else WaitingProcess(above.pid, above.start, above.name)
+    finally:
+        peer.close()
+
+
+def _above(child: lineage.Stat | None) -> lineage.Stat | None:
+    return lineage.read_stat(child.parent) if child is not None and child.parent > 1 else None
+
+
+def find_ancestors(pid: int) -> set[int]:
+    """The process itself and those above it, as far as they are known."""
+    return set(lineage.ancestors(pid))
+
+
+def find_tty(pid: int) -> str:
+    """The name of a process's terminal device below /dev, such as pts/3; empty if it has none."""
+    place = lineage.read_stat(pid)
+    if place is None or place.tty == 0:
+        return ""
+    major, minor = os.major(place.tty), os.minor(place.tty)
+    if major in range(136, 144):  # pseudo-terminals, 256 for each number
+        return f"pts/{(major - 136) * 256 + minor}"
+    return f"tty{minor}" if major == 4 else ""  # virtual consoles
+
+
+async def wait_for_exit(pid: int, start: int) -> None:
+    """Wait until this process has exited."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        if lineage.identity(pid) == (pid, start):
+            await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def is_other_user(connection: socket.socket) -> bool:

@@ -106,6 +106,8 @@ class Terminal:
     pipes: bool = False
     adopted: bool = False
     """Opened under an earlier daemon: input from that time is only in the journal."""
+    agent_gone: bool = False
+    """It runs a command of a hosted agent, which ended with an earlier daemon."""
     exit: Exit | None = None
     swept: Report | None = None
     unrecorded: str | None = None

@@ -27,6 +27,7 @@ def test_a_chain_shows_what_was_looked_at_in_order_and_what_decided() -> None:
         ("r2", "ask", (1,), True),
         ("r1", "allow", (0, 1), True),
         ("own record", None, (), False),
+        ("own notes", None, (), False),
         ("reads in the workspace", None, (), False),
         ("own terminals", None, (), False),
         ("untrusted folder", None, (), False),

@@ -21,6 +21,7 @@ async def test_rules_are_listed_as_they_are_evaluated_with_those_built_in(tmp_pa
             made.id,
             "r2",
             "own record",
+            "own notes",
             "reads in the workspace",
             "own terminals",
             "untrusted folder",

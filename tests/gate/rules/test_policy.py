@@ -110,15 +110,14 @@ def test_no_rule_and_no_setting_overrides_a_floor(
     assert brief(decide(policy(*everything, **settings), [claimed])) == ("ask", floor)
 
 
-def test_without_a_workspace_everything_but_our_own_record_asks() -> None:
+def test_without_a_workspace_everything_but_our_own_record_and_an_agents_notes_asks() -> None:
     nowhere = caller(workspace=None)
     held = policy(rule("allow", tool="execute_command"), default="allow", root=None)
     for action in ACTIONS:
-        expected = ("allow", "own record") if action == "recall" else ("ask", "no workspace")
-        assert brief(decide(held, [claim(action)], nowhere)) == (
-            ("allow", "r1") if action == "recall" else expected
-        )
+        expected = ("allow", "r1") if action in ("recall", "plan") else ("ask", "no workspace")
+        assert brief(decide(held, [claim(action)], nowhere)) == expected
     assert brief(decide(policy(root=None), [claim("recall")], nowhere)) == ("allow", "own record")
+    assert brief(decide(policy(root=None), [claim("plan")], nowhere)) == ("allow", "own notes")
 
 
 def test_what_is_not_understood_says_why() -> None:
@@ -291,7 +290,7 @@ def test_nothing_allows_what_is_protected_opaque_or_homeless(
     decision = decide(policy(*rules, **settings), claims)
     if any(each.protected or each.opaque for each in claims):
         assert decision.effect != "allow"
-    if any(each.action != "recall" for each in claims):
+    if any(each.action not in ("recall", "plan") for each in claims):
         assert decide(policy(*rules, **settings), claims, caller(workspace=None)).effect != "allow"
 
 

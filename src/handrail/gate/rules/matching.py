@@ -141,17 +141,21 @@ def _position(entry: tuple[int, Rule]) -> int:
 
 AGENT_WORK = "agent_work"
 """The advisory tool, for work that an agent does itself."""
+CLIENT_WORK = "client_work"
+"""The same, for work that a client's hook reports."""
 COMMANDS = "execute_command"
 """The tool whose `pattern` is a command; for all other tools it is a path."""
 _WRITERS = ("write_file", "edit_file", "apply_diff")
+_ADVISORY: dict[Action, tuple[str, ...]] = {
+    "run": (COMMANDS,),
+    "connect": (COMMANDS,),
+    "read": ("read_file",),
+    "write": _WRITERS,
+    "delete": _WRITERS,
+}
 _ALIKE: dict[str, dict[Action, tuple[str, ...]]] = {
-    AGENT_WORK: {
-        "run": (COMMANDS,),
-        "connect": (COMMANDS,),
-        "read": ("read_file",),
-        "write": _WRITERS,
-        "delete": _WRITERS,
-    },
+    AGENT_WORK: _ADVISORY,
+    CLIENT_WORK: _ADVISORY,
     "read_text_file": {"read": ("read_file",)},
 }
 

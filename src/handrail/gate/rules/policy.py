@@ -78,7 +78,7 @@ FLOORS = (
         effect="ask",
         words="whatever a caller without a workspace does",
         why="The caller has no workspace, so everything asks.",
-        applies=lambda case: case.caller.workspace is None and case.claim.action != "recall",
+        applies=lambda case: case.caller.workspace is None and case.claim.action not in ("recall", "plan"),
     ),
 )
 """No allow rule overrides these; only a deny rule comes before them."""
@@ -90,6 +90,13 @@ ALLOWS = (
         words="reading Handrail's record of calls",
         why="It only reads Handrail's record of calls.",
         applies=lambda case: case.claim.action == "recall",
+    ),
+    Builtin(
+        name="own notes",
+        effect="allow",
+        words="an agent's own notes and plans, such as a to-do list",
+        why="It touches nothing outside of the agent.",
+        applies=lambda case: case.claim.action == "plan",
     ),
     Builtin(
         name="reads in the workspace",

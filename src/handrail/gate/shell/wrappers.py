@@ -51,8 +51,8 @@ TRANSPARENT: Shapes = {
 
 LINES: Shapes = {
     "bash": Shape("-e -u -x -l -eu -ex -ux -eux --norc --noprofile"),
-    "dash": Shape("-e -u -x -eu -ex -ux -eux"),
-    "sh": Shape("-e -u -x -eu -ex -ux -eux"),
+    "dash": Shape("-e -u -x -l -eu -ex -ux -eux"),
+    "sh": Shape("-e -u -x -l -eu -ex -ux -eux"),
 }
 """Shells that take a line after `-c`. Other shells have another syntax and are in `CLOSED`."""
 

@@ -68,6 +68,17 @@ class ThreadQueries(Queries):
         sql = "SELECT name, data FROM thread_state WHERE thread = ?"
         return dict(await self._all(lambda row: (str(row[0]), json.loads(row[1])), sql, (thread,)))
 
+    async def states(self, threads: Iterable[str], names: Iterable[str]) -> dict[str, dict[str, Json]]:
+        """Return some of the state of several threads, by thread and name."""
+        sql = f"SELECT thread, name, data FROM thread_state WHERE thread {AMONG_IDS} AND name {AMONG_IDS}"
+        found: dict[str, dict[str, Json]] = defaultdict(dict)
+        values = (json.dumps([*threads]), json.dumps([*names]))
+        for thread, name, data in await self._all(
+            lambda row: (str(row[0]), str(row[1]), str(row[2])), sql, values
+        ):
+            found[thread][name] = json.loads(data)
+        return found
+
     async def sessions(self, thread: str) -> dict[str, SessionRecord]:
         """Return the sessions of a thread by agent."""
         sql = "SELECT * FROM sessions WHERE thread = ?"
