@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from tests.support.tool_runner import BOUND, build_tool_context
 
 from handrail.gate.call import Call, Outcome
@@ -16,6 +17,7 @@ from handrail.store.records import open_records
 from handrail.store.values import Caller, Result
 from handrail.terminal.keeper_client import Keeper
 from handrail.terminal.terminals import Terminals
+from handrail.tools import calls
 from handrail.tools.calls import (
     GetCall,
     GetCallInput,
@@ -26,6 +28,26 @@ from handrail.tools.calls import (
 )
 
 DONE = Outcome(ending="done", by=tool_actor("toy"), result=Result(text="fruit", data={"output": "fruit"}))
+
+
+async def test_a_wait_ends_before_the_client_gives_up_and_says_so(
+    home: Path, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "WAIT_SECONDS", 0.05)
+    async with (
+        open_journal(home / "handrail.db", home / "handrail.head") as journal,
+        open_records(home / "handrail.db") as records,
+    ):
+        running, asking = (Call.open(journal, "toy", "Toy", {}, caller) for _ in range(2))
+        asking.patience = 0.1
+        await journal.committed(asking.opened_seq)
+        terminals = Terminals(Keeper(Places.under(home)), home / "spool")
+        tool = WaitForCall(build_tool_context(terminals, records, home), {running.id: running}, journal)
+        plan = await tool.plan(WaitForCallInput(call_id=running.id, wait_seconds=100), caller)
+        with anyio.fail_after(BOUND):
+            result = await tool.run(plan, asking)
+    assert f"{running.id} toy: running." in result.text
+    assert "This waited 0.05 s, not 100 s, because your client" in result.text
 
 
 async def test_waiting_for_a_call_that_has_just_ended_waits_for_its_record(

@@ -34,6 +34,8 @@ OBEYED = (
         ".pnpmfile.cjs",
     ),
     *("mise.toml", ".direnvrc", ".config/direnv/direnvrc", ".config/nvim/init.lua", ".local/bin/git"),
+    *(".cline/hooks/PreToolUse", ".copilot/hooks/handrail.json", ".kimi-code/config.toml", ".claude.json"),
+    *(".config/opencode/plugin/handrail.js", ".config/goose/config.yaml", ".codeium/windsurf/hooks.json"),
     *(".local/share/dbus-1/services/x.service", "AGENTS.md", "sub/CLAUDE.md", "GEMINI.md", ".cursorrules"),
     *(".github/copilot-instructions.md", "opencode.json", ".opencode/agent/x.md", ".continue/config.yaml"),
     *(".windsurf/rules", ".kiro/steering/x.md", ".roo/rules", ".qwen/settings.json", ".amazonq/rules/x.md"),

@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.client.client import Client
+from tests.support.hook_world import build_hooks
 from tests.support.tool_runner import TerminalToolRunner, terminal_tools
 
 from handrail.server.mcp.mcp_server import ConnectionHooks, McpServers
@@ -28,7 +29,9 @@ READINGS = 1000
 @asynccontextmanager
 async def agent(home: Path, caller: Caller) -> AsyncGenerator[tuple[TerminalToolRunner, Client]]:
     async with terminal_tools(home, caller) as at:
-        server = McpServers(at.gate, LONG).server(ConnectionHooks(caller=lambda _context: caller))
+        server = McpServers(at.gate, build_hooks(at.gate), LONG).server(
+            ConnectionHooks(caller=lambda _context: caller)
+        )
         with anyio.fail_after(LONG):
             async with Client(server, mode="legacy") as client:
                 yield at, client

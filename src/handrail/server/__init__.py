@@ -5,11 +5,13 @@ EXPORTS = {
     "api.daemon_models": "Restart",
     "api.models": "now_ms",
     "app": "HOST WebServer build_guarded_app",
+    "client_hooks": "Hooks MARK",
+    "client_sessions": "ClientNotice ClientSessions",
     "connection_limit": "ConnectionBudget",
     "context": "Presence ServerContext",
     "first_thread": "create_first_thread",
     "health": "LoopMonitor",
-    "mcp.local_socket": "LocalSocketServer",
+    "mcp.local_socket": "LocalSocketServer find_workspace",
     "mcp.mcp_endpoints": "McpEndpoints",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

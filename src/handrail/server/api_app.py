@@ -15,6 +15,7 @@ from pydantic.json_schema import JsonSchemaMode
 
 from handrail import __version__
 from handrail.agents.acp.agent_errors import AgentError
+from handrail.clients.transcripts.transcripts import UnknownTranscript
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.rules.rule_builder import BadRule
 from handrail.gate.rules.rules import UnknownRule
@@ -23,6 +24,7 @@ from handrail.server.api import (
     agents,
     approvals,
     calls,
+    clients,
     operations,
     policy_changes,
     prompts,
@@ -33,6 +35,7 @@ from handrail.server.api import (
     terminal_output,
     terminals,
     threads,
+    transcripts,
     undo,
 )
 from handrail.server.api.call_models import Problem
@@ -64,8 +67,10 @@ _ROUTES = (
     threads.export_routes,
     threads.routes,
     threads.edit_routes,
+    transcripts.routes,
     prompts.routes,
     agents.routes,
+    clients.routes,
     search.routes,
     prompts.image_routes,
     event_stream.sockets,
@@ -93,6 +98,7 @@ def build_api(context: ServerContext) -> FastAPI:
     app.add_exception_handler(Refusal, _unprocessable)
     app.add_exception_handler(UnknownRule, _not_found)
     app.add_exception_handler(UnknownUndo, _not_found)
+    app.add_exception_handler(UnknownTranscript, _not_found)
     app.add_exception_handler(LookupError, _lookup_failed)
     app.add_exception_handler(AgentError, _bad_gateway)
     app.add_exception_handler(BadImage, _unprocessable)

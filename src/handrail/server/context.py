@@ -13,11 +13,13 @@ from starlette.requests import HTTPConnection
 from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
 from handrail.agents.registry import Registry
+from handrail.clients.transcripts.transcripts import Transcripts
 from handrail.gate.gate import Gate
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.gate.tool import Undoer
 from handrail.server.access import Access, Person
 from handrail.server.api.daemon_models import Restart
+from handrail.server.client_sessions import ClientSessions
 from handrail.server.health import LoopMonitor
 from handrail.store.actor import Actor, person_on
 from handrail.store.blobs import Blobs, ImageRetention
@@ -113,6 +115,10 @@ class ServerContext:
     registry: Registry
     agents: Agents
     prompts: Prompts
+    clients: ClientSessions
+    """The sessions of connected clients that run now."""
+    transcripts: Transcripts = field(default_factory=Transcripts.of_user)
+    """Conversations in the clients' own files."""
     size_owners: SizeOwners = field(default_factory=SizeOwners)
 
 

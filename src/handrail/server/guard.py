@@ -36,7 +36,11 @@ CLOSE_SECONDS = 1.0
 """Time for the close frame. Bounds the wait for a client that does not read."""
 _BEARER = "bearer."
 
-_CONTENT = ("/api/terminals/", "/api/undo/", "/api/threads/", "/api/operations/", "/api/images/")
+_CONTENT = (
+    *("/api/terminals/", "/api/undo/", "/api/threads/", "/api/operations/", "/api/images/"),
+    "/api/transcripts/",
+)
+_CONTENT_LISTS = ("/api/threads", "/api/search", "/api/transcripts")
 
 Area = Literal["page", "open", "person", "content", "agent"]
 
@@ -176,7 +180,7 @@ def area_of(path: str) -> Area:
         return "agent"
     if path in ("/api/health", "/api/sign-in"):
         return "open"
-    if path.startswith(_CONTENT) or path in ("/api/threads", "/api/search") or path.endswith("/proposal"):
+    if path.startswith(_CONTENT) or path in _CONTENT_LISTS or path.endswith("/proposal"):
         return "content"
     if path == "/api" or path.startswith("/api/"):
         return "person"

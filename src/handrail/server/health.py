@@ -42,20 +42,25 @@ class LoopMonitor:
     async def health(self) -> Health:
         self._until = time.monotonic() + WATCHED_SECONDS
         self._requested.set()
-        keeper: ProcessHealth | None = None
-        hung_keeper: int | None = None
+        daemon = self._daemon_health()
         try:
-            keeper = await self._keeper_health()
+            keeper = await self._keeper.health()
         except KeeperHangs:
-            hung_keeper = self._keeper.pid
-        except KeeperError:
-            pass  # it is gone, and another is being started
+            return Health(ok=True, version=__version__, daemon=daemon, hung_keeper=self._keeper.pid)
+        except KeeperError:  # it is gone, and another is being started
+            return Health(ok=True, version=__version__, daemon=daemon)
         return Health(
             ok=True,
             version=__version__,
-            daemon=self._daemon_health(),
-            keeper=keeper,
-            hung_keeper=hung_keeper,
+            daemon=daemon,
+            keeper=ProcessHealth(
+                pid=self._keeper.pid,
+                rss_bytes=keeper.rss_bytes,
+                descriptors=keeper.descriptors,
+                loop_lag_ms=keeper.lag_ms,
+            ),
+            restarts=keeper.restarts,
+            restarted_at=int(keeper.restarted_at * 1000) or None,
         )
 
     def _daemon_health(self) -> ProcessHealth:
@@ -65,15 +70,6 @@ class LoopMonitor:
             rss_bytes=_resident_bytes(),
             descriptors=_count_descriptors(),
             loop_lag_ms=lags[int(len(lags) * 0.99) - 1] * 1000,
-        )
-
-    async def _keeper_health(self) -> ProcessHealth:
-        keeper = await self._keeper.health()
-        return ProcessHealth(
-            pid=self._keeper.pid,
-            rss_bytes=keeper.rss_bytes,
-            descriptors=keeper.descriptors,
-            loop_lag_ms=keeper.lag_ms,
         )
 
 

@@ -3,6 +3,7 @@
 EXPORTS = {
     "agent_form": "AgentForm",
     "agent_work": "AgentWork",
+    "client_work": "ClientWork",
     "calls": "GetCall ListCalls WaitForCall",
     "commands.command_output": "as_result read_output",
     "commands.execute_command": "ExecuteCommand",

@@ -5,6 +5,7 @@ for our own tools. The call is advisory: Handrail runs nothing and cannot check 
 """
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from handrail.store.values import (
     Preview,
     Result,
 )
+from handrail.tools._described_change import find_change
 from handrail.tools.commands.command_claims import command_claims, hosts, read_line
 from handrail.tools.commands.command_input import COMMAND_BYTES
 from handrail.tools.files.diff import unified
@@ -36,6 +38,8 @@ from handrail.tools.workspace import Workspace
 MOST_NAMED = 400
 """Paths judged in one question; a person cannot review more. Any further paths make the claim opaque."""
 _LINES = ("command", "cmd", "commands", "script", "argv")
+_LINE_LISTS = ("commands",)
+"""Fields whose list holds whole lines, not the words of one line."""
 _WORDS = ("args", "arguments")
 """Fields with arguments of the command in a `_LINES` field."""
 _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir_path")
@@ -43,10 +47,16 @@ _HARMLESS = frozenset(
     (
         *("description", "reason", "justification", "explanation", "title", "timeout", "timeout_ms", "id"),
         *("run_in_background", "is_background", "call_id", "turn_id", "approval_id", "parsed_cmd"),
-        "proposed_execpolicy_amendment",
+        *("proposed_execpolicy_amendment", "available_decisions"),
     )
 )
 """Fields that do not change what a command does; a variable, a shell or a disabled sandbox would."""
+_HARMLESS_VALUES: dict[str, re.Pattern[str]] = {
+    "started_at_ms": re.compile(r"\d{1,20}"),
+    "process_id": re.compile(r"\d{1,20}"),
+    "source": re.compile(r"agent|user_shell|unified_exec_startup|unified_exec_interaction"),
+}
+"""Fields that are harmless with these values only: another agent may use the name for something else."""
 _PATHS = ("path", "paths", "file", "files", "filename", "file_name", "folder", "directory", "dir", "root")
 """Suffixes of the names of path fields, such as `file_path`, `filePath`, `notebook_path`, `grant_root`."""
 _ENDS = frozenset(("source", "src", "destination", "dest", "dst", "target", "from", "to", "old", "new"))
@@ -74,18 +84,22 @@ class AgentInput:
     @property
     def lines(self) -> list[str]:
         """The command lines it would run, from any of the known fields."""
-        lines = (self._line(name) for name in _LINES if self._input.get(name) is not None)
-        return [line for line in lines if line]
+        lines = [line for name in _LINES if self._input.get(name) is not None for line in self._lines(name)]
+        return list(dict.fromkeys(filter(None, lines)))
 
     @property
     def one_line(self) -> bool:
         """Whether it runs exactly one line, and no other field could change what that line does."""
-        names = [name for name, value in self._input.items() if value not in (None, "", False, [], {})]
+        fields = {
+            name: value for name, value in self._input.items() if value not in (None, "", False, [], {})
+        }
+        known = (*_LINES, *_WORDS, *_FOLDERS)
         others = [
-            name for name in names if name not in (*_LINES, *_WORDS, *_FOLDERS) and name not in _HARMLESS
+            name for name, value in fields.items() if name not in known and not _is_harmless(name, value)
         ]
-        lines = [name for name in names if name in _LINES]
-        return not others and len(lines) == 1 and len(self.lines) == 1 and len(self.folders) <= 1
+        each_line = [self._lines(name) for name in fields if name in _LINES]
+        is_same = bool(each_line) and all(len(lines) == 1 and lines == each_line[0] for lines in each_line)
+        return not others and is_same and bool(self.lines) and len(self.folders) <= 1
 
     @property
     def folders(self) -> list[str]:
@@ -118,13 +132,29 @@ class AgentInput:
             for word in (value if isinstance(value, list) else [value])
         )
 
-    def _line(self, name: str) -> str:
-        """The command line in a field; empty when it cannot be run unchanged."""
-        more = next((value for name in _WORDS if (value := self._input.get(name)) is not None), None)
-        words = self._input[name]
-        line = words if isinstance(words, str) and more in (None, [], "") else _join_words(words, more)
-        is_line = bool(line.strip()) and len(line) <= COMMAND_BYTES and "\0" not in line
-        return line if is_line else ""
+    def _lines(self, name: str) -> list[str]:
+        """The command lines in a field; an empty one stands for a line that cannot be run unchanged."""
+        value = self._input[name]
+        more = next((self._input[each] for each in _WORDS if self._input.get(each) is not None), None)
+        is_alone = more in (None, [], "")
+        if name in _LINE_LISTS and isinstance(value, list):
+            return [_checked_line(each) if isinstance(each, str) and is_alone else "" for each in value]
+        line = value if isinstance(value, str) and is_alone else _join_words(value, more)
+        return [_checked_line(line)]
+
+
+def _is_harmless(name: str, value: JsonValue) -> bool:
+    """Whether a field beside a command cannot change what the command does."""
+    pattern = _HARMLESS_VALUES.get(name)
+    if pattern is None:
+        return name in _HARMLESS
+    return isinstance(value, str | int) and pattern.fullmatch(str(value)) is not None
+
+
+def _checked_line(line: str) -> str:
+    """The line; empty when it cannot be run unchanged."""
+    is_line = bool(line.strip()) and len(line) <= COMMAND_BYTES and "\0" not in line
+    return line if is_line else ""
 
 
 def _join_words(first_words: JsonValue, more: JsonValue) -> str:
@@ -180,6 +210,7 @@ def _texts(node: JsonValue) -> Iterator[str]:
 
 ALLOWED = "Allowed. The agent does this itself."
 UNSTATED = "the agent does not say what this would touch"
+CHANGED = "the agent named another command before"
 UNCLEAR = "the agent says more of this than can be judged"
 _WORD = "As the agent says it; Handrail has not looked at the file."
 _ACTIONS: dict[str, tuple[Action, ...]] = {
@@ -191,6 +222,8 @@ _ACTIONS: dict[str, tuple[Action, ...]] = {
     "fetch": ("write",),
 }
 """Actions claimed on each named path. A diff always claims `write`, whatever its sort."""
+_SHELL_TITLES = re.compile(r"(developer: )?shell( · .*)?", re.DOTALL)
+"""Titles of the shell tool of goose, which gives it the kind `other`."""
 
 
 class Location(Input):
@@ -223,6 +256,7 @@ class AgentWorkInput(Work):
     before: Annotated[
         Work | None, Field(description="What the agent said of it before it asked, where that is different.")
     ] = None
+    explanation: Annotated[str, Field(description="The text in its request, for the person.")] = ""
     partly: Annotated[bool, Field(description="It said more than is kept here.")] = False
 
 
@@ -265,6 +299,8 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
         claims = await self._claims(input, input, caller, workspace) or [_opaque_claim(input, UNSTATED)]
         for work in earlier:
             claims += await self._claims(work, input, caller, workspace)
+            if AgentInput(work.input).lines not in ([], AgentInput(input.input).lines):
+                claims.append(_opaque_claim(input, CHANGED))
         if input.partly:
             claims.append(_opaque_claim(input, UNCLEAR))
         unique = tuple(dict.fromkeys(claims))
@@ -282,7 +318,7 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
             claims += [Claim(action="connect", resource=host, inside=True) for host in words.hosts]
         for line in words.lines:
             claims += await self._run_claims(line, words, input, caller, workspace)
-        if not _is_covered(work, words) and (claims or work.sort == "execute"):
+        if not _is_covered(work, words, input.title) and (claims or work.sort == "execute"):
             claims.append(_opaque_claim(input, UNSTATED))
         return claims
 
@@ -299,12 +335,12 @@ class AgentWork(Tool[AgentWorkInput, WorkPlan]):
         return [each for place in places for each in await anyio.to_thread.run_sync(claim, place)]
 
 
-def _is_covered(work: Work, words: AgentInput) -> bool:
+def _is_covered(work: Work, words: AgentInput, title: str) -> bool:
     """Whether the claims cover all of the input; if not, no rule may allow it."""
-    if not words.readable or (work.sort != "execute" and words.lines):
+    if not words.readable or (words.lines and not _is_command(work, words, title)):
         return False
     match work.sort:
-        case "execute":
+        case _ if _is_command(work, words, title):
             return words.one_line
         case "fetch":
             return words.reaches
@@ -312,6 +348,13 @@ def _is_covered(work: Work, words: AgentInput) -> bool:
             return not words.changes
         case _:
             return work.sort in _ACTIONS
+
+
+def _is_command(work: Work, words: AgentInput, title: str) -> bool:
+    """Whether it runs a command line. Without a kind, only the title of a known shell tool says so: `command` may
+    also be an argument of some MCP tool."""
+    is_shell = work.sort == "other" and _SHELL_TITLES.fullmatch(title) is not None
+    return work.sort == "execute" or (is_shell and bool(words.lines))
 
 
 def _folder(input: AgentWorkInput, caller: Caller) -> str:
@@ -326,13 +369,15 @@ def _path_claims_of(
     work: Work, words: AgentInput, input: AgentWorkInput, workspace: Workspace
 ) -> list[Claim]:
     actions = _ACTIONS.get(work.sort, ())
+    change = find_change(work.input)
     named = [*(location.path for location in work.locations), *(words.paths if actions else ())]
+    named += change.paths if change is not None and work.sort in _ACTIONS else ()
     claims = [
         claim
         for said in work.diffs
         for claim in _path_claims(input, said.path, ("write", *actions), workspace)
     ]
-    if work.sort == "execute":  # the command line has claims of its own
+    if _is_command(work, words, input.title):  # the command line has claims of its own
         actions = ("read",)
     if len(named) > MOST_NAMED:
         claims.append(_opaque_claim(input, UNCLEAR))
@@ -360,12 +405,20 @@ def _preview(
 ) -> Preview | None:
     """A preview that shows all of the work; None shows the person the agent's raw input instead."""
     words = AgentInput(input.input)
-    if input.before is not None or input.partly or not _is_covered(input, words):
+    if input.before is not None or input.partly or not _is_covered(input, words, input.title):
         return None
-    if input.sort == "execute":
+    if _is_command(input, words, input.title):
         return None if input.diffs else _preview_command(words, input, caller, workspace)
     if input.diffs:
         return _preview_diff(input.diffs)
+    if change := find_change(input.input):
+        return DiffPreview(
+            path=change.path or next(iter(words.paths), ""),
+            diff=change.diff,
+            added=change.added,
+            removed=change.removed,
+            notes=(_WORD,),
+        )
     is_path = len(claims) == 1 and claims[0].action in ("read", "write", "delete")
     return PathPreview(path=claims[0].resource) if is_path else None
 
@@ -381,7 +434,7 @@ def _preview_command(
 
 
 def _preview_diff(diffs: Sequence[DescribedDiff]) -> DiffPreview:
-    parts = [unified(each.path, _encode(each.old), _encode(each.new)) for each in diffs]
+    parts = [unified(each.path.removeprefix("/"), _encode(each.old), _encode(each.new)) for each in diffs]
     more = (f"Changes {len(diffs)} files.",) if len({each.path for each in diffs}) > 1 else ()
     return DiffPreview(
         path=diffs[0].path,

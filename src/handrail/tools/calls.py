@@ -4,7 +4,7 @@ An agent sees only the calls of its workspace. These tools do not start, change 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ from handrail.store.journal import Journal
 from handrail.store.records import Records
 from handrail.store.values import Caller, Claim, Json, Receipt, Result
 from handrail.terminal.terminal import Terminal
-from handrail.tools.results import Format, Input, answer
+from handrail.tools.results import REPLY_SECONDS, Format, Input, answer, cap_wait
 from handrail.tools.terminals.input_requests import question_of
 from handrail.tools.tool_context import ToolContext
 
@@ -158,7 +158,7 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
         return f"Wait for call {input.call_id}"
 
     def patience(self, input: WaitForCallInput) -> float | None:
-        return input.wait_seconds + 5 if input.wait_seconds > WAIT_SECONDS else None
+        return input.wait_seconds + REPLY_SECONDS if input.wait_seconds > WAIT_SECONDS else None
 
     async def plan(self, input: WaitForCallInput, caller: Caller) -> RecallPlan:
         return _plan(caller, input)
@@ -166,13 +166,22 @@ class WaitForCall(Tool[WaitForCallInput, RecallPlan]):
     async def run(self, plan: RecallPlan, call: CallReport) -> Result:
         params: WaitForCallInput = plan.input
         await _read_own_call(self._records, params.call_id, plan.caller)
-        with anyio.move_on_after(params.wait_seconds):
-            if (waited := self._live.get(params.call_id)) is not None:
+        waited = self._live.get(params.call_id)
+        longest = cap_wait(params.wait_seconds, WAIT_SECONDS, call)
+        with anyio.move_on_after(longest) as wait:
+            if waited is not None:
                 await self._wait_for_news(waited, plan.caller.key)
             else:  # it may have just ended: wait until its outcome is in the records
                 await self._journal.committed(self._journal.head)
         detail = await _read_own_call(self._records, params.call_id, plan.caller)
-        return _call_result(detail, params, self._asking_terminal(params.call_id, plan.caller.key))
+        if waited is not None and waited.image is not None:
+            call.show_image(waited.image)
+        result = _call_result(detail, params, self._asking_terminal(params.call_id, plan.caller.key))
+        is_capped = wait.cancelled_caught and longest < params.wait_seconds
+        if not is_capped or params.response_format == "json":
+            return result
+        note = f"This waited {longest:g} s, not {params.wait_seconds:g} s, because your client ends a call that takes longer."
+        return replace(result, text=f"{result.text}\n\n{note} Ask again.")
 
     async def _wait_for_news(self, call: "Call", who: str) -> None:
         """Return when the call has settled, or its command asks a question that is new to `who`."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail.gate.tool import ReceiptFacts
+from handrail.gate.tool import CallReport, ReceiptFacts
 from handrail.store.values import Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.terminal import Report
 
@@ -13,6 +13,10 @@ Format = Annotated[
     Literal["text", "json"],
     Field(description="How the answer's text is written: `text` to read, or `json` with the same facts."),
 ]
+
+
+REPLY_SECONDS = 5.0
+"""Seconds between the end of a wait and the time when the client is answered, to read and send the result."""
 
 
 class Input(BaseModel):
@@ -23,6 +27,14 @@ class Input(BaseModel):
 
 def answer(text: str, data: Json, form: Literal["text", "json"] = "text") -> Result:
     return Result(text=json.dumps(data, ensure_ascii=False) if form == "json" else text, data=data)
+
+
+def cap_wait(seconds: float, usual: float, call: CallReport) -> float:
+    """Seconds that a tool may wait: as long as the input says, if its client waits that long; else less.
+
+    Not less than `usual`, the tool's default: then the call is handed back instead.
+    """
+    return min(seconds, max(usual, call.patience - REPLY_SECONDS))
 
 
 def printable_line(text: str, limit: int = 80) -> str:

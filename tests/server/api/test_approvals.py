@@ -7,7 +7,7 @@ from tests.gate.test_gate_ask import Wish, asker
 from tests.support.gate_world import gate_world
 from tests.support.sample_tools import Write
 
-from handrail.gate.person_actions import NO_EDITS
+from handrail.gate.tool import NO_EDITS
 from handrail.server.api.approvals import ApprovalContext, approval_view
 from handrail.store.records import open_records
 

@@ -4,7 +4,8 @@ import base64
 
 import pytest
 
-from handrail.server.api.prompts import BadImage, decode_image, mime_of
+from handrail.server.api.prompts import BadImage, decode_image
+from handrail.store.blobs import image_mime
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 
@@ -23,7 +24,7 @@ PNG = b"\x89PNG\r\n\x1a\nrest"
     ],
 )
 def test_a_picture_is_known_by_how_it_begins(content: bytes, mime: str | None) -> None:
-    assert mime_of(content) == mime
+    assert image_mime(content) == mime
 
 
 def test_a_picture_comes_out_of_base64_as_it_was() -> None:

@@ -1,5 +1,6 @@
 """MCP and the gate, with the SDK's own client in the same process: who calls, how long, and signs of life."""
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,13 +10,16 @@ import mcp_types as types
 import pytest
 from mcp.client.client import Client
 from pydantic import BaseModel
+from tests.support.hook_world import build_hooks
 
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import CallReport, Plan, Tool
+from handrail.server.mcp import _client_timeouts as client_timeouts
 from handrail.server.mcp import mcp_server
+from handrail.server.mcp._client_timeouts import longest_wait
 from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
 from handrail.store.actor import PERSON
 from handrail.store.journal import open_journal
@@ -27,6 +31,8 @@ BOUND = 20.0
 class Nothing(BaseModel):
     """A tool that is asked nothing, and says nothing of its own."""
 
+    wait_seconds: float | None = None
+
 
 class Slow(Tool[Nothing, Plan]):
     """Runs until its call is ended."""
@@ -37,6 +43,9 @@ class Slow(Tool[Nothing, Plan]):
 
     def display(self, input: Nothing) -> str:
         return "Slow"
+
+    def patience(self, input: Nothing) -> float | None:
+        return input.wait_seconds
 
     async def plan(self, input: Nothing, caller: Caller) -> Plan:
         return Plan(claims=(Claim(action="recall", resource="time", inside=True),), bound={})
@@ -58,7 +67,7 @@ async def connected(home: Path, patience: float = BOUND) -> AsyncGenerator[tuple
         anyio.create_task_group() as group,
     ):
         gate = Gate(journal, Rules.with_default(journal), {"slow": Slow()}, group)
-        server = McpServers(gate, patience).server(ConnectionHooks(caller=caller))
+        server = McpServers(gate, build_hooks(gate), patience).server(ConnectionHooks(caller=caller))
         with anyio.fail_after(BOUND):
             async with Client(server, mode="legacy", client_info=info) as client:
                 yield gate, client
@@ -96,6 +105,38 @@ async def test_a_call_is_handed_back_after_the_servers_patience(home: Path) -> N
     assert result.structured_content is not None
     assert (result.structured_content["status"], result.structured_content["call_id"]) == ("running", call.id)
     assert not result.is_error
+
+
+async def test_a_client_without_progress_gets_its_call_back_before_it_gives_up_and_is_told_why(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_timeouts, "WITHOUT_PROGRESS_SECONDS", 0.05)
+    async with connected(home, patience=0.01) as (gate, client):
+        result = await client.call_tool("slow", {"wait_seconds": 100})
+        (call,) = gate.open.values()
+        person_actions.cancel(gate, call, PERSON)
+
+    assert isinstance(result, types.CallToolResult)
+    assert result.structured_content is not None
+    assert result.structured_content["status"] == "running"
+    assert "after 0.05 s, not 100 s" in result.structured_content["message"]
+
+
+@pytest.mark.parametrize(
+    ("client", "has_progress", "configured", "longest"),
+    [
+        ("claude-code", True, 45, math.inf),
+        ("mcp", False, 45, 45),
+        ("mcp", False, 10, 45),
+        ("mcp", False, 300, 300),
+        ("Cline", True, 45, 45),
+        ("kimi-code", False, 300, 45),
+    ],
+)
+def test_a_client_waits_as_long_as_is_known_of_it(
+    client: str, has_progress: bool, configured: float, longest: float
+) -> None:
+    assert longest_wait(client, has_progress=has_progress, configured=configured) == longest
 
 
 async def test_what_a_client_calls_itself_is_kept_short(home: Path) -> None:

@@ -16,7 +16,7 @@ from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.pipeline import expired_outcome
-from handrail.gate.tool import CallReport, Plan, Tool
+from handrail.gate.tool import CallReport, Image, Plan, Tool
 from handrail.server.mcp.mcp_server import output_schema, refused_result, to_result, to_wire
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
 from handrail.store.events import ApprovalOpened
@@ -118,6 +118,21 @@ def test_a_call_that_could_not_be_recorded_says_so() -> None:
 
     assert (facts(told)["status"], told.is_error) == ("failed", True)
     assert text(told) == "The disk is full, so nothing was run."
+
+
+async def test_an_image_is_sent_as_a_block_beside_the_text(call: Call) -> None:
+    call.show_image(Image("image/png", b"\x89PNG"))
+    outcome = Outcome(ending="done", by=PERSON, result=Result(text="an apple", data={"fruit": "apple"}))
+    call.settle(outcome)
+    told = to_result(Reply(call=call, outcome=outcome))
+
+    assert told.content == [
+        types.TextContent(type="text", text="an apple"),
+        types.ImageContent(type="image", data="iVBORw==", mime_type="image/png"),
+    ]
+    dumped = told.model_dump(by_alias=True, mode="json", exclude_none=True)
+    assert to_wire(told)["content"] == dumped["content"]
+    assert facts(told)["fruit"] == "apple"
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)

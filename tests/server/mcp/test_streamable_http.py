@@ -8,6 +8,7 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 from tests.support.gate_world import gate_world
+from tests.support.hook_world import build_hooks
 
 from handrail.server.access import Callers, Client
 from handrail.server.mcp import streamable_http
@@ -25,7 +26,9 @@ def message(id: int, method: str, **params: Any) -> dict[str, Any]:
 async def test_an_idle_session_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamable_http, "IDLE_SECONDS", 0.2)
     async with gate_world(tmp_path) as here:
-        mcp = StreamableHttp(McpServers(here.gate, 1), Callers(running=lambda _thread: None))
+        mcp = StreamableHttp(
+            McpServers(here.gate, build_hooks(here.gate), 1), Callers(running=lambda _thread: None)
+        )
         await here.group.start(mcp.run)
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:

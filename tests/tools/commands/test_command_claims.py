@@ -9,10 +9,12 @@ from handrail.gate.shell.shell_parser import PARTS_MAX, parse
 from handrail.store.values import Claim
 from handrail.tools.commands.command_claims import (
     command_claims,
+    describe_variables,
     opening_claims,
     read_line,
     text_typed,
     typed_line_claims,
+    unsafe_variables,
 )
 from handrail.tools.workspace import Workspace
 
@@ -143,6 +145,49 @@ def test_variables_and_a_folder_outside_are_said_and_allowed_by_no_rule(workspac
         "sets variables for it: A, B",
         "runs outside the workspace",
     ]
+
+
+AGENTS = {
+    "AGENT_SESSION_ID": "20261118_1",
+    "NO_COLOR": "1",
+    "TERM": "dumb",
+    "SHELL": "/bin/bash",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def test_variables_that_agents_set_for_every_command_are_harmless_and_shown_with_their_values() -> None:
+    assert unsafe_variables(AGENTS) == ()
+    assert describe_variables({**AGENTS, "TOKEN": "secret"}) == (
+        "AGENT_SESSION_ID=20261118_1",
+        "GIT_TERMINAL_PROMPT=0",
+        "NO_COLOR=1",
+        "SHELL=/bin/bash",
+        "TERM=dumb",
+        "TOKEN",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SHELL", "/tmp/sh"),
+        ("SHELL", "/bin/../tmp/sh"),
+        ("SHELL", "/bin/sh\n/tmp/x"),
+        ("PAGER", "sh -c evil"),
+        ("GIT_PAGER", "cat; evil"),
+        ("TERM", "../../tmp/x"),
+        ("NO_COLOR", "$(evil)"),
+        ("AGENT_SESSION_ID", "a b"),
+        ("GIT_TERMINAL_PROMPT", ""),
+        ("no_color", "1"),
+        ("LD_PRELOAD", "1"),
+        ("PATH", "/bin"),
+        ("BASH_ENV", "1"),
+    ],
+)
+def test_a_variable_with_any_other_name_or_value_is_not_harmless(name: str, value: str) -> None:
+    assert unsafe_variables({**AGENTS, name: value}) == (name,)
 
 
 def test_a_line_of_more_commands_than_anybody_could_judge_is_refused() -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.tool_runner import ToolRunner, result_of
+from tests.support.tool_runner import BOUND, ToolRunner, result_of
 
-from handrail.gate.tool import Refusal
+from handrail.gate.call import Call
+from handrail.gate.gate import Request
+from handrail.gate.tool import Image, Refusal
 from handrail.tools.files import line_window
-from handrail.tools.files.read_file import ReadFile, ReadFileInput
+from handrail.tools.files.read_file import IMAGE_MAX, ReadFile, ReadFileInput
 
 pytestmark = pytest.mark.anyio
 
@@ -135,6 +137,43 @@ async def test_a_missing_file_is_said_with_a_near_name(desk: ToolRunner) -> None
     (desk.root / "src" / "server.py").touch()
     said = await desk.refusal("read_file", path="src/sever.py")
     assert said == f"There is no src/sever.py in the workspace {desk.root}. Did you mean src/server.py?"
+
+
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+
+
+@pytest.mark.parametrize(
+    ("content", "mime"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "image/jpeg"),
+        (b"GIF89a\x01\x00\x01\x00\x00", "image/gif"),
+        (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "image/webp"),
+    ],
+)
+async def test_an_image_is_shown_with_its_type_and_size(desk: ToolRunner, content: bytes, mime: str) -> None:
+    (desk.root / "picture").write_bytes(content)
+    calls: list[Call] = []
+    request = Request(tool="read_file", input={"path": "picture"}, caller=desk.caller, patience=BOUND)
+    reply = await desk.gate.submit(request, calls.append)
+    assert reply.outcome is not None
+    assert reply.outcome.result is not None
+    assert calls[0].image == Image(mime, content)
+    assert reply.outcome.result.data == {"path": "picture", "size": len(content), "mime_type": mime}
+    assert f"is an image ({mime}, {len(content)} bytes)" in reply.outcome.result.text
+
+
+async def test_an_image_that_is_too_large_for_a_model_is_refused(desk: ToolRunner) -> None:
+    with (desk.root / "large.png").open("wb") as file:
+        file.write(PNG)
+        file.truncate(IMAGE_MAX + 1)
+    refusal = await desk.refusal("read_file", path="large.png")
+    assert f"is an image of {IMAGE_MAX + 1:,} bytes" in refusal
+
+
+async def test_text_that_begins_like_an_image_is_text(desk: ToolRunner) -> None:
+    (desk.root / "a.txt").write_text("GIF89a is a magic number\n")
+    assert (await desk.result("read_file", path="a.txt")).text == "     1→GIF89a is a magic number"
 
 
 async def test_a_directory_a_binary_file_and_a_kernel_file_are_refused_with_what_to_do(

@@ -21,6 +21,7 @@ async def test_a_terminal_tells_its_shell_its_place_and_how_to_use_it(
     assert terminal is not None
     assert data == {
         "terminal_id": terminal.id,
+        "terminalId": terminal.id,
         "id": terminal.id,
         "name": "bash 1",
         "shell": "/bin/bash",

@@ -63,7 +63,7 @@ async def test_what_runs_in_it_and_who_has_it_is_told(home: Path, caller: Caller
         terminal = await at.open()
         await at.data("send_to_terminal", terminalId=terminal.id, text="sleep 1000")
         with anyio.fail_after(BOUND):
-            while not (await listed(at))[0]["busy"]:
+            while not ((row := (await listed(at))[0])["busy"] and row["commands"]):
                 await terminal.changed()
         terminal.take("a person on the page", holds=True)
         (told,) = await listed(at)

@@ -14,7 +14,7 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer, Approval, format_age
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
-from handrail.gate.person_actions import NO_EDITS, AllowResult, CurrentProposal, EditPreview
+from handrail.gate.person_actions import AllowResult, CurrentProposal, EditPreview
 from handrail.gate.risk import CallAssessment, assess_call
 from handrail.gate.rules.policy import Policy
 from handrail.gate.rules.suggestions import (
@@ -140,6 +140,8 @@ def approval_view(
         find_held_approval(gate, record),
     )
     source = approval.asked if approval else record
+    shown_input = call.input if call else input or {}
+    why_not_edit = "" if tool is None else tool.refuse_edit(shown_input)
     return ApprovalView(
         id=record.id,
         call_id=record.call,
@@ -157,12 +159,12 @@ def approval_view(
         elapsed_ms=max(0, (_closed_at(record) or now_ms()) - record.opened_at),
         caller=record.caller,
         client_gone=call is not None and call.client_gone,
-        input=call.input if call else input or {},
+        input=shown_input,
         claims=source.claims,
         preview=source.preview,
         reviewable=approval is not None and _has_proposal(approval),
-        can_edit=tool is not None and tool.edits,
-        why_not_edit=NO_EDITS if tool is not None and not tool.edits else "",
+        can_edit=tool is not None and not why_not_edit,
+        why_not_edit=why_not_edit,
         trusted=context.trusted,
         suggestions=context.suggestions,
         usual=context.usual,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from handrail.server.api.approval_models import ApprovalView, Usual
+from handrail.server.api.client_models import ClientView
 from handrail.server.api.daemon_models import Restart
 from handrail.server.api.models import Wire
 from handrail.server.api.terminal_models import TerminalView
@@ -200,6 +201,8 @@ class LiveEntries(Wire):
 
     now: int
     entries: list[Entry]
+    clients: list[ClientView] | None = None
+    """All clients that run now; None if they have not changed."""
 
 
 class Forced(Wire):

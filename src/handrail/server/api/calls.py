@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import TypeAdapter, ValidationError
 
 from handrail.gate import person_actions
 from handrail.gate.call import Call
@@ -18,10 +19,10 @@ from handrail.server.api.call_models import (
 )
 from handrail.server.api.models import now_ms
 from handrail.server.context import ServerContext, actor_of
-from handrail.store.actor import Actor
+from handrail.store.actor import NOBODY, Actor
 from handrail.store.calls import CallHistory, CallRecord, Status, TypicalDuration
 from handrail.store.credentials import CredentialRecord
-from handrail.store.values import Position
+from handrail.store.values import Position, Preview
 from handrail.terminal.terminals import Terminals
 
 
@@ -36,8 +37,12 @@ def routes(context: ServerContext) -> APIRouter:
         q: Annotated[str | None, Query(max_length=1000)] = None,
         before: Position | None = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+        caller: Annotated[str | None, Query(max_length=1000)] = None,
+        unasked: bool = False,
     ) -> list[CallView]:
-        records = await context.records.calls.find(status, tool, agent, q, before, limit)
+        records = await context.records.calls.find(
+            status, tool, agent, q, before, limit, key=caller, unasked=unasked
+        )
         return [call_view(record, context.gate.open.get(record.id)) for record in records]
 
     @router.get("/calls/{id}")
@@ -126,13 +131,26 @@ def call_detail(detail: CallHistory, open_call: Call | None, gate: Gate, termina
         input=edited or (open_call.input if open_call else detail.input or {}),
         asked=open_call.input if open_call and edited else detail.asked,
         claims=would_run.claims,
-        preview=would_run.preview,
+        preview=would_run.preview or _unasked_preview(detail),
         files=detail.files,
         result=detail.result,
         receipt=detail.receipt,
         completion=_completion_view(gate, open_call) if open_call else None,
         terminal_running=terminal is not None and terminal.exit is None,
     )
+
+
+_PREVIEW: TypeAdapter[Preview] = TypeAdapter(Preview)
+
+
+def _unasked_preview(detail: CallHistory) -> Preview | None:
+    """What an agent did unasked. It had no approval, so its result holds the preview."""
+    if detail.call.allowed_by != str(NOBODY) or detail.result is None:
+        return None
+    try:
+        return _PREVIEW.validate_python(detail.result.data.get("preview"))
+    except ValidationError:
+        return None
 
 
 def usual_view(usual: TypicalDuration | None) -> Usual | None:

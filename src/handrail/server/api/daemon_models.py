@@ -33,3 +33,7 @@ class Health(Wire):
     keeper: ProcessHealth | None = None
     hung_keeper: int | None = None
     """The pid of a keeper that does not answer. `handrail down --force` ends it."""
+    restarts: int = 0
+    """How often the keeper has restarted the daemon because it had ended unexpectedly, since the keeper began."""
+    restarted_at: int | None = None
+    """When that was last, in milliseconds since 1970."""

@@ -13,7 +13,7 @@ from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 from handrail.server.api import threads
 from handrail.server.api.thread_models import ImageBody, PromptBody, Prompted, SettingBody
 from handrail.server.context import ServerContext, actor_of
-from handrail.store.blobs import BlobUnavailable
+from handrail.store.blobs import BlobUnavailable, image_mime
 from handrail.store.threads.thread_records import ThreadRecord
 
 LONGEST_KEY = 4096
@@ -110,20 +110,12 @@ def image_routes(context: ServerContext) -> APIRouter:
             content = await anyio.to_thread.run_sync(context.images.get, sha)
         except BlobUnavailable:
             raise HTTPException(404, f"There is no picture {sha[:100]}.") from None
-        mime = mime_of(content)
+        mime = image_mime(content)
         if mime is None:
             raise HTTPException(404, f"What is kept as {sha} is no picture that a page shows.")
         return Response(content, media_type=mime)
 
     return router
-
-
-_SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
 
 
 class BadImage(Exception):
@@ -134,20 +126,13 @@ class BadImage(Exception):
         super().__init__(f"Picture {place} is no PNG, JPEG, GIF or WebP in Base64.")
 
 
-def mime_of(content: bytes) -> str | None:
-    """The MIME type of an image, by its first bytes. None if it is not a type that the page shows."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime for begin, mime in _SIGNATURES.items() if content.startswith(begin)), None)
-
-
 def decode_image(data: str, place: int) -> tuple[bytes, str]:
     """Decode a Base64 image. Returns its bytes and MIME type. `place` is for the message of NoPicture."""
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         raise BadImage(place) from None
-    mime = mime_of(content)
+    mime = image_mime(content)
     if mime is None:
         raise BadImage(place)
     return content, mime

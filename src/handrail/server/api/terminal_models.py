@@ -68,6 +68,8 @@ class TerminalView(Wire):
     signal: str | None
     lost: bool
     """It ended together with the keeper; its exit status is unknown."""
+    agent_gone: bool
+    """It runs on, though the hosted agent that started it ended with an earlier daemon."""
     cwd: str
     """Current directory; the initial one if the terminal has ended."""
     busy: bool
@@ -241,6 +243,13 @@ class InputBody(Wire):
     """Named keys: `ctrl-c`, `up`, `enter`."""
 
 
+class CloseBody(Wire):
+    """Which terminals to close."""
+
+    which: Literal["agent_gone"]
+    """Those that run on without the agent that started them."""
+
+
 class SizeBody(Wire):
     """A window's size."""
 
@@ -275,6 +284,7 @@ def terminal_view(record: TerminalRecord, live: Terminal | None, tail: Tail) -> 
         exit_code=ending.code if ending else record.exit_code,
         signal=ending.signal if ending else record.signal,
         lost=ending.lost is not None if ending else record.lost,
+        agent_gone=live is not None and live.exit is None and live.agent_gone,
         cwd=(seen and seen.cwd) or record.cwd,
         busy=seen is not None and seen.busy,
         foreground=seen.foreground.name if seen and seen.foreground else None,

@@ -11,6 +11,7 @@ from fastapi import APIRouter, BackgroundTasks, HTTPException, Query, Request
 from handrail.errors import Conflict
 from handrail.server.access import Person
 from handrail.server.api.terminal_models import (
+    CloseBody,
     Closed,
     InputBody,
     OpenBody,
@@ -59,6 +60,13 @@ def routes(context: ServerContext) -> APIRouter:
             later.add_task(_stop_without_window, terminal, context.settings.grace)
         return await load_fresh_view(context, terminal.id)
 
+    @router.post("/terminals/close")
+    async def close_several(body: CloseBody, request: Request) -> list[Closed]:
+        match body.which:
+            case "agent_gone":
+                chosen = [live.id for live in context.terminals.live.values() if live.agent_gone]
+        return await _close_all(context, chosen, str(actor_of(request)))
+
     @router.get("/terminals/{id}")
     async def terminal(id: str) -> TerminalDetail:
         record = await get_record(context, id)
@@ -68,16 +76,32 @@ def routes(context: ServerContext) -> APIRouter:
 
     @router.post("/terminals/{id}/close")
     async def close(id: str, request: Request) -> Closed:
-        await get_record(context, id)
-        live, report = context.terminals.get(id), None
-        if live is not None and live.swept is None:
-            await context.journal.committed(
-                context.journal.append(TerminalClosed(terminal=id, by=str(actor_of(request))))
-            )
-            report = await live.stop(context.settings.grace)
-        return closed_view(await load_fresh_view(context, id, live), report, _describe_report(report))
+        return await _close(context, id, str(actor_of(request)))
 
     return router
+
+
+async def _close(context: ServerContext, id: str, by: str) -> Closed:
+    await get_record(context, id)
+    live, report = context.terminals.get(id), None
+    if live is not None and live.swept is None:
+        await context.journal.committed(context.journal.append(TerminalClosed(terminal=id, by=by)))
+        report = await live.stop(context.settings.grace)
+    return closed_view(await load_fresh_view(context, id, live), report, _describe_report(report))
+
+
+async def _close_all(context: ServerContext, ids: Sequence[str], by: str) -> list[Closed]:
+    """Close several terminals at the same time: each may take the whole grace."""
+    closed: list[Closed] = []
+
+    async def close(id: str) -> None:
+        with contextlib.suppress(KeeperError, HTTPException):  # it has ended meanwhile
+            closed.append(await _close(context, id, by))
+
+    async with anyio.create_task_group() as group:
+        for terminal in ids:
+            group.start_soon(close, terminal)
+    return closed
 
 
 async def _open(context: ServerContext, body: OpenBody, opener: str) -> Terminal:

@@ -1,11 +1,13 @@
 """JSON models of threads, prompts, agents and search, and the conversion to them."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
 from handrail.agents.acp.agent import Agent
+from handrail.agents.conversation.session_modes import Asking, Asks, add_asking, find_asking
 from handrail.agents.conversation.session_state import Commands, Modes, Options, Usage
 from handrail.agents.registry import ListedAgent
 from handrail.server.access import Person
@@ -55,6 +57,8 @@ class ThreadView(Wire):
     forked_from: str | None
     stop: Stop | None
     """How the last message ended. None while it streams, and for an empty thread."""
+    asks: Asks | None = None
+    """What the agent asks about in its present mode. None if that is not known."""
 
 
 class ThreadDetail(ThreadView):
@@ -66,7 +70,7 @@ class ThreadDetail(ThreadView):
     more: bool
     """There are older messages. Pass the first message's `n` as `before`."""
     state: dict[str, Json]
-    """The agent's session state: modes, options, commands, usage."""
+    """The agent's session state: modes, options, commands, usage; and `asking`, which is derived from the modes."""
 
 
 class ThreadPage(Wire):
@@ -190,6 +194,9 @@ class AgentView(Wire):
     """Why it cannot be used; else empty."""
     install: str | None
     """The command that installs it."""
+    manager: Literal["npm", "uv"] | None
+    """The package manager that installs it, and the name of its package there; null if not known."""
+    package: str | None
     running: bool
     logins: list[LoginView]
 
@@ -210,12 +217,25 @@ class SearchView(Wire):
 FLOW_SHAPES = (
     *(ThreadFlow,),
     *(CallData, PlanData, ImageData, FileData, ErrorData, RawData),
-    *(Modes, Options, Commands, Usage),
+    *(Modes, Options, Commands, Usage, Asking),
 )
 """Models that no route uses, to be added to the OpenAPI document: live messages, message parts, session state."""
 
 
-def thread_view(record: ThreadRecord, operation: str | None, queued: int) -> ThreadView:
+ASKING_STATE = ("agent", "modes", "options")
+"""The state from which `asks` is derived."""
+
+
+def speaker_of(state: Mapping[str, Json], default: str) -> str:
+    """The agent whose state the thread shows."""
+    name = state.get("agent", {}).get("name")
+    return name if isinstance(name, str) and name else default
+
+
+def thread_view(
+    record: ThreadRecord, operation: str | None, queued: int, state: Mapping[str, Json]
+) -> ThreadView:
+    asking = find_asking(speaker_of(state, record.agent), state)
     return ThreadView(
         id=record.id,
         title=record.title,
@@ -228,6 +248,7 @@ def thread_view(record: ThreadRecord, operation: str | None, queued: int) -> Thr
         queued=queued,
         forked_from=record.forked_from,
         stop=record.stop,
+        asks=asking and asking["asks"],
     )
 
 
@@ -236,7 +257,11 @@ def thread_detail(view: ThreadView, snapshot: Snapshot) -> ThreadDetail:
     stop = next((message.stop for message in reversed(messages) if not message.queued), view.stop)
     current = view.model_copy(update={"stop": stop})
     return ThreadDetail(
-        **current.__dict__, rev=snapshot.rev, said=messages, more=snapshot.more, state=snapshot.state
+        **current.__dict__,
+        rev=snapshot.rev,
+        said=messages,
+        more=snapshot.more,
+        state=add_asking(speaker_of(snapshot.state, view.agent), snapshot.state),
     )
 
 
@@ -260,12 +285,12 @@ def message_view(message: MessageRecord) -> MessageView:
     )
 
 
-def flow_view(flow: live_thread.ThreadChanges) -> ThreadFlow:
+def flow_view(flow: live_thread.ThreadChanges, speaker: str) -> ThreadFlow:
     return ThreadFlow.model_construct(
         rev=flow.rev,
         messages=[message_view(message) for message in flow.messages],
         parts=flow.growths,
-        state=flow.state,
+        state=add_asking(speaker, flow.state),
         dropped=list(flow.dropped),
         reset=flow.reset,
     )
@@ -286,6 +311,8 @@ def agent_view(entry: ListedAgent, agent: Agent | None, person: Person) -> Agent
         source=entry.source,
         why=entry.why,
         install=entry.install,
+        manager=entry.manager,
+        package=entry.package,
         running=agent is not None,
         logins=[LoginView(**asdict(login)) for login in logins],
     )

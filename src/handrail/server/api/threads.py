@@ -6,7 +6,7 @@ Also the lookups of threads, agents, workspaces and files that other routes shar
 import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +18,7 @@ from handrail.errors import Unwritable
 from handrail.server.api.approvals import require_absolute
 from handrail.server.api.models import as_json
 from handrail.server.api.thread_models import (
+    ASKING_STATE,
     DefaultBody,
     ForkBody,
     RenameBody,
@@ -35,7 +36,7 @@ from handrail.server.mcp.local_socket import is_too_wide
 from handrail.store.export import Export, export, import_thread
 from handrail.store.export_markdown import as_markdown
 from handrail.store.threads.thread_records import ThreadRecord
-from handrail.store.values import Position
+from handrail.store.values import Json, Position
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
@@ -51,7 +52,8 @@ def routes(context: ServerContext) -> APIRouter:
     ) -> list[ThreadView]:
         await wait_for_writes(context)
         listed = await context.records.threads.find(workspace, limit, before)
-        return [build_view(context, record) for record in listed]
+        states = await context.records.threads.states([record.id for record in listed], ASKING_STATE)
+        return [build_view(context, record, states.get(record.id, {})) for record in listed]
 
     @router.post("/threads", status_code=201)
     async def begin(body: ThreadBody, request: Request) -> ThreadView:
@@ -75,7 +77,7 @@ def routes(context: ServerContext) -> APIRouter:
         await wait_for_writes(context)
         record = await get_record(context, id)
         snapshot = await context.threads.snapshot(id, limit)
-        return as_json(thread_detail(build_view(context, record), snapshot), ThreadDetail)
+        return as_json(thread_detail(build_view(context, record, snapshot.state), snapshot), ThreadDetail)
 
     @router.get("/threads/{id}/messages", response_model=ThreadPage)
     async def messages(id: str, before: Position, limit: Limit = 60) -> Response:
@@ -173,15 +175,16 @@ async def get_record(context: ServerContext, id: str) -> ThreadRecord:
 async def load_fresh_view(context: ServerContext, id: str) -> ThreadView:
     """The view of a thread after pending writes are on disk."""
     await context.threads.written()
-    return build_view(context, await get_record(context, id))
+    state = (await context.threads.snapshot(id, 1)).state
+    return build_view(context, await get_record(context, id), state)
 
 
-def build_view(context: ServerContext, record: ThreadRecord) -> ThreadView:
+def build_view(context: ServerContext, record: ThreadRecord, state: Mapping[str, Json]) -> ThreadView:
     """Build the view of a thread. The operation and queue come from memory, which is ahead of the disk."""
     queued = record.queued
     with contextlib.suppress(LookupError):  # the thread was deleted after the record was read
         queued = len(context.threads.queued(record.id))
-    return thread_view(record, context.prompts.running(record.id), queued)
+    return thread_view(record, context.prompts.running(record.id), queued, state)
 
 
 def require_agent(context: ServerContext, name: str, status: int = 422) -> str:

@@ -1,5 +1,6 @@
 """WebSocket `/api/live`: streams journal entries from a cursor, at the client's pace and without a queue.
 
+Between them come the clients that run now, each time complete: they are no facts, so the journal does not have them.
 Also decides which fields of an event are hidden from a client without `approves`.
 """
 
@@ -12,6 +13,7 @@ from fastapi import APIRouter, WebSocket
 
 from handrail.server.access import Person
 from handrail.server.api.call_models import LiveEntries
+from handrail.server.api.client_models import ClientView, build_client_views
 from handrail.server.api.models import now_ms
 from handrail.server.api.terminal_models import TerminalView
 from handrail.server.context import ServerContext, person_of
@@ -38,15 +40,25 @@ def sockets(context: ServerContext) -> APIRouter:
 
     @router.websocket("/live")
     async def live(socket: WebSocket, after: Position = 0) -> None:
-        async def send(entries: Sequence[Entry]) -> None:
-            message = LiveEntries(now=now_ms(), entries=filter_entries(entries, person))
-            await socket.send_text(message.model_dump_json())
+        async def send(entries: Sequence[Entry], clients: list[ClientView] | None = None) -> None:
+            message = LiveEntries(now=now_ms(), entries=filter_entries(entries, person), clients=clients)
+            async with sending:
+                await socket.send_text(message.model_dump_json())
 
-        person = person_of(socket)
+        async def send_clients() -> None:
+            if not context.clients.current:  # the page begins with none
+                await context.clients.bell.wait()
+            while True:
+                bell = context.clients.bell
+                await send((), build_client_views(context.clients.current, context.gate, person))
+                await bell.wait()
+
+        person, sending = person_of(socket), anyio.Lock()
         await accept(socket)
         with context.presence.following(person):
             async with anyio.create_task_group() as group:
                 group.start_soon(cancel_when_closed, socket, group.cancel_scope)
+                group.start_soon(send_clients)
                 await context.journal.follow(after, send)
 
     return router

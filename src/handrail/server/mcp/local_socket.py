@@ -1,4 +1,4 @@
-"""The daemon's unix socket: doors, which then speak MCP, and the command line, which gets a bearer for `/api`.
+"""The daemon's unix socket: doors, which then speak MCP, hooks, and the command line, which gets a bearer.
 
 Each peer sends one hello line of JSON. Whether a peer counts as a person is decided by its process tree
 (`terminal.person_check`). A door receives JSON-RPC lines and, between them, notes for the door itself.
@@ -19,13 +19,21 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handrail import __version__
+from handrail.clients.open_work import ClientProcess
 from handrail.framing import HELLO, HELLO_MAX
 from handrail.server.access import CREDENTIAL_REVOKED, Access, Person
+from handrail.server.client_hooks import Hooks
 from handrail.server.connection_limit import MOST
+from handrail.server.hook_connection import serve_canary, serve_hook
 from handrail.server.mcp._lines import Lines
 from handrail.server.mcp.mcp_endpoints import DoorPeer, McpEndpoints
 from handrail.store.values import Json
-from handrail.terminal.person_check import OTHER_USER, DoorLaunchers, is_other_user
+from handrail.terminal.person_check import (
+    OTHER_USER,
+    DoorLaunchers,
+    find_waiting_process,
+    is_other_user,
+)
 
 
 class Hello(BaseModel):
@@ -34,29 +42,40 @@ class Hello(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     handrail: int
-    want: Literal["mcp", "person", "read"]
+    want: Literal["mcp", "person", "read", "hook", "canary"]
     version: str = ""
     cwd: Annotated[str, Field(max_length=4096)] = "/"
     workspace: Annotated[str | None, Field(max_length=4096)] = None
     door: Annotated[str, Field(max_length=64)] = ""
     credential: Annotated[str, Field(max_length=200)] = ""
-    """Call credential of a hosted agent: its calls belong to a thread."""
+    """Call credential of a hosted agent: its calls belong to a thread. For a hook, the mark of a hosted agent."""
     ppid: Annotated[int, Field(ge=0, le=1 << 22)] = 0
     orphaned: bool = False
     """The door's launcher has exited, so the door's parent is another process that adopted it."""
 
 
 def workspace_of(hello: Hello) -> str | None:
-    """The workspace of a peer: the folder it names, else the git root of its cwd, else its cwd.
+    """The workspace of a peer: the folder it names, else that of its cwd."""
+    if hello.workspace is None:
+        return find_workspace(hello.cwd)
+    folder = Path(hello.workspace).expanduser()
+    if not folder.is_absolute():
+        folder = Path(hello.cwd) / folder
+    return _checked_workspace(folder.resolve())
+
+
+def find_workspace(cwd: str) -> str | None:
+    """The workspace of a program: the git root of its cwd, else its cwd.
 
     None for a missing folder, and for the home directory and its parents.
     """
-    folder = Path(hello.workspace or hello.cwd).expanduser()
-    if not folder.is_absolute():
-        folder = Path(hello.cwd) / folder
-    folder = folder.resolve()
-    if hello.workspace is None:
-        folder = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+    folder = Path(cwd).expanduser().resolve()
+    return _checked_workspace(
+        next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+    )
+
+
+def _checked_workspace(folder: Path) -> str | None:
     return None if is_too_wide(folder) or not folder.is_dir() else str(folder)
 
 
@@ -73,6 +92,8 @@ RETRY_SECONDS = 0.2
 """Delay before the next accept when the process has no file descriptor left."""
 DOORS_MAX = 128
 """Doors at a time: bounds memory, about 50 kB each."""
+HOOKS_MAX = 256
+"""Hooks at a time, each of which may wait for a person: bounds memory."""
 REFUSAL_SECONDS = 0.008
 """Delay before a door is refused for want of room. Leaves most of the event loop to others when a client tries again."""
 REFUSALS_DELAYED = 8
@@ -87,14 +108,21 @@ FULL = (
 CROWDED = f"Handrail serves {DOORS_MAX} MCP clients, which is the most. End some of them."
 
 
+MANY_HOOKS = f"Handrail judges {HOOKS_MAX} hooks at a time, which is the most. Answer some of the questions."
+
+
 class LocalSocketServer:
     """Accepts connections on the unix socket."""
 
-    def __init__(self, mcp: McpEndpoints, access: Access, lineage: DoorLaunchers, url: str) -> None:
+    def __init__(
+        self, mcp: McpEndpoints, hooks: Hooks, access: Access, lineage: DoorLaunchers, url: str
+    ) -> None:
         self._mcp = mcp
+        self._hooks = hooks
         self._access = access
         self._lineage = lineage
         self._doors = 0
+        self._hooks_open = 0
         self._refusing = 0
         self._open: set[SocketStream] = set()
         self._greeting: dict[SocketStream, anyio.CancelScope] = {}
@@ -147,6 +175,8 @@ class LocalSocketServer:
             if not hello.orphaned:
                 self._lineage.launched_door(raw)
             await self._serve_door(stream, lines, hello)
+        elif hello.want in ("hook", "canary"):
+            await self._serve_hook(stream, lines, hello, raw)
         else:
             await self._serve_person(stream, lines, hello, raw)
 
@@ -165,8 +195,9 @@ class LocalSocketServer:
         raise TimeoutError
 
     def _is_full(self, hello: Hello) -> bool:
-        """Whether there is no room for this peer. Doors leave some for people."""
-        doors = hello.want == "mcp" and self._doors >= self._most - FOR_PEOPLE
+        """Whether there is no room for this peer. Doors and hooks leave some for people."""
+        is_door = hello.want in ("mcp", "hook")
+        doors = is_door and self._doors + self._hooks_open >= self._most - FOR_PEOPLE
         return doors or len(self._open) > self._most
 
     async def _serve_door(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
@@ -180,6 +211,26 @@ class LocalSocketServer:
             await self._mcp.serve_door(lines, peer)
         finally:
             self._doors -= 1
+
+    async def _serve_hook(
+        self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket
+    ) -> None:
+        if hello.want == "canary":  # from a person's `handrail doctor`, which does not count as an agent
+            await self._welcome(stream, {})
+            await serve_canary(self._hooks, lines)
+            return
+        if self._hooks_open >= HOOKS_MAX:
+            await self._refuse_later(stream, MANY_HOOKS)
+            return
+        if not hello.orphaned:
+            self._lineage.launched_door(raw)
+        self._hooks_open += 1
+        try:
+            process = find_waiting_process(raw)
+            await self._welcome(stream, {})
+            await serve_hook(self._hooks, lines, hello.credential, process and ClientProcess(*process))
+        finally:
+            self._hooks_open -= 1
 
     async def _serve_person(
         self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket

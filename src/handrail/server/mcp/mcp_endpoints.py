@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from handrail.gate.gate import Gate
 from handrail.server.access import Access, Callers
+from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._lines import Lines
 from handrail.server.memory import tune_gc
 
@@ -44,8 +45,11 @@ class _Servers:
 class McpEndpoints:
     """Serves MCP over every transport."""
 
-    def __init__(self, gate: Gate, access: Access, callers: Callers, wait_seconds: float) -> None:
+    def __init__(
+        self, gate: Gate, hooks: Hooks, access: Access, callers: Callers, wait_seconds: float
+    ) -> None:
         self._gate = gate
+        self._hooks = hooks
         self._access = access
         self._callers = callers
         self._wait_seconds = wait_seconds
@@ -90,7 +94,7 @@ class McpEndpoints:
         from handrail.server.mcp.mcp_server import McpServers  # noqa: PLC0415
         from handrail.server.mcp.streamable_http import StreamableHttp  # noqa: PLC0415
 
-        mcp = McpServers(self._gate, self._wait_seconds)
+        mcp = McpServers(self._gate, self._hooks, self._wait_seconds)
         servers = _Servers(DoorServer(mcp, self._access, self._callers), StreamableHttp(mcp, self._callers))
         tune_gc()
         return servers

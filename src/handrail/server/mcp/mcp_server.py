@@ -4,6 +4,7 @@ Translates between MCP and the gate: callers, patience, progress notifications, 
 has the same shape however the call ended.
 """
 
+import base64
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ from handrail import __version__
 from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
-from handrail.gate.tool import Tool
+from handrail.gate.tool import Image, Tool
+from handrail.server.client_hooks import Hooks
+from handrail.server.mcp._approve import APPROVE, approve
+from handrail.server.mcp._client_timeouts import longest_wait
 from handrail.store.calls import Status
 from handrail.store.values import Caller, Json, Receipt, Result
 
@@ -56,11 +60,12 @@ class ConnectionHooks:
 class McpServers:
     """Creates one SDK server per connection; all share the gate."""
 
-    def __init__(self, gate: Gate, wait_seconds: float) -> None:
+    def __init__(self, gate: Gate, hooks: Hooks, wait_seconds: float) -> None:
         self._gate = gate
+        self._hooks = hooks
         self._wait_seconds = wait_seconds
         self._tools = types.ListToolsResult(
-            tools=[_describe_tool(tool) for tool in gate.toolbox.values() if tool.listed]
+            tools=[*(_describe_tool(tool) for tool in gate.toolbox.values() if tool.listed), APPROVE]
         )
 
     def server(self, line: ConnectionHooks) -> Server[Any]:
@@ -100,13 +105,17 @@ class McpServers:
     async def _call(
         self, line: ConnectionHooks, context: Context, tool: str, arguments: Json
     ) -> types.CallToolResult:
+        if tool == APPROVE.name:
+            return await self._approve(line, context, arguments)
         has_progress = (context.meta or {}).get("progress_token") is not None
         gone = line.gone(context)
+        longest = longest_wait(client_name(context), has_progress=has_progress, configured=self._wait_seconds)
         request = Request(
             tool=tool,
             input=arguments,
             caller=line.caller(context),
             patience=self._wait_seconds + (PATIENCE_WITH_HEARTBEAT if has_progress else 0),
+            patience_max=longest,
         )
         try:
             if not has_progress and gone is None:
@@ -118,6 +127,21 @@ class McpServers:
         except Exception as error:
             return _failed_result(tool, error)
         return self._result(reply) if reply else refused_result(tool, "The client closed its stream.")
+
+    async def _approve(
+        self, line: ConnectionHooks, context: Context, arguments: Json
+    ) -> types.CallToolResult:
+        """Judge work that the client does itself. Waits without a limit: the client does too."""
+        gone = line.gone(context)
+        async with anyio.create_task_group() as group:
+            if (context.meta or {}).get("progress_token") is not None:
+                group.start_soon(_report_waiting, context)
+            if gone is not None:
+                group.start_soon(_cancel_when_gone, gone, group.cancel_scope)
+            result = await approve(self._hooks, line.caller(context), arguments)
+            group.cancel_scope.cancel()
+            return result
+        return refused_result(APPROVE.name, "The client closed its stream.")
 
     async def _submit_with_progress(
         self, line: ConnectionHooks, context: Context, request: Request, gone: anyio.Event | None
@@ -170,8 +194,17 @@ def is_plain_call(context: Context) -> bool:
 
 def to_wire(result: types.CallToolResult) -> dict[str, Any]:
     """A tool result as the SDK would dump it for a client of the handshake protocols."""
-    content = [{"text": block.text, "type": "text"} for block in result.content if block.type == "text"]
-    return {"content": content, "isError": result.is_error, "structuredContent": result.structured_content}
+    content = [_block_to_wire(block) for block in result.content]
+    wire: dict[str, Any] = {"content": content, "isError": result.is_error}
+    if result.structured_content is None:
+        return wire
+    return {**wire, "structuredContent": result.structured_content}
+
+
+def _block_to_wire(block: types.ContentBlock) -> dict[str, Any]:
+    if block.type == "text":
+        return {"text": block.text, "type": "text"}
+    return block.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 async def _cancel_when_gone(gone: anyio.Event, scope: anyio.CancelScope) -> None:
@@ -188,6 +221,15 @@ async def _report_progress(context: Context, call: Call) -> None:
         seconds = call.elapsed_ms / 1000
         doing = "waiting for a person" if call.status == "waiting" else "running"
         await context.session.report_progress(seconds, message=f"{doing} for {seconds:.0f} s")
+        await anyio.sleep(HEARTBEAT_SECONDS)
+
+
+async def _report_waiting(context: Context) -> None:
+    began = anyio.current_time()
+    while True:
+        await anyio.sleep(min(FIRST_BEAT_SECONDS, HEARTBEAT_SECONDS))
+        seconds = anyio.current_time() - began
+        await context.session.report_progress(seconds, message=f"waiting for a person for {seconds:.0f} s")
         await anyio.sleep(HEARTBEAT_SECONDS)
 
 
@@ -285,7 +327,7 @@ def to_result(reply: Reply, so_far: Result | None = None) -> types.CallToolResul
     """Convert a reply to a tool result. `so_far` is the partial result of a call that is still open."""
     call, outcome = reply.call, reply.outcome
     if outcome is None:
-        return _handed_back(call, reply.repeated, so_far or Result(text="", data={}))
+        return _handed_back(reply, so_far or Result(text="", data={}))
     data = {
         **(outcome.result.data if outcome.result else {}),
         **_common_data(call, wire_status(outcome.ending)),
@@ -296,7 +338,8 @@ def to_result(reply: Reply, so_far: Result | None = None) -> types.CallToolResul
         data["reason"] = EXPIRED if _has_expired(call) else outcome.message
     data["receipt"] = _receipt_data(call)
     is_error = outcome.ending in ("failed", "denied", "cancelled", "interrupted")
-    return _result(_text(call, outcome), data, is_error=is_error)
+    image = call.image if outcome.ending == "done" else None
+    return _result(_text(call, outcome), data, is_error=is_error, image=image)
 
 
 def refused_result(tool: str, sentence: str) -> types.CallToolResult:
@@ -323,10 +366,11 @@ def _has_expired(call: Call) -> bool:
     return call.approval is not None and call.approval.expired_ms is not None
 
 
-def _handed_back(call: Call, repeated: bool, so_far: Result) -> types.CallToolResult:
-    again = "This very call is open already and was not started again. " if repeated else ""
+def _handed_back(reply: Reply, so_far: Result) -> types.CallToolResult:
+    call = reply.call
+    again = "This very call is open already and was not started again. " if reply.repeated else ""
     status, state = _state(call, so_far.data.get("waiting_for_input"))
-    message = f"{again}{state}"
+    message = f"{again}{state}{_capped(reply)}"
     data = {**so_far.data, **_common_data(call, status), "message": message}
     text = f"{message}\n\nSo far:\n{so_far.text}" if so_far.text else message
     return _result(text, data, is_error=False)
@@ -340,6 +384,16 @@ def _state(call: Call, asks: JsonValue) -> tuple[WireStatus, str]:
     if isinstance(asks, dict):
         return "waiting_for_input", str(asks["advice"])
     return wire_status(call.status), f"It is still running after {call.elapsed_ms / 1000:.0f} s. {then}"
+
+
+def _capped(reply: Reply) -> str:
+    """Why the call was handed back before the time that its input named; empty if it was not."""
+    if reply.asked_wait is None:
+        return ""
+    limit = f"after {reply.call.patience:g} s, not {reply.asked_wait:g} s"
+    return (
+        f" It was handed back {limit}, because your client ends a call that takes longer; the call goes on."
+    )
 
 
 def _common_data(call: Call, status: WireStatus) -> Json:
@@ -370,8 +424,11 @@ def _text(call: Call, outcome: Outcome) -> str:
             assert_never(outcome.ending)
 
 
-def _result(text: str, data: Json, *, is_error: bool) -> types.CallToolResult:
+def _result(text: str, data: Json, *, is_error: bool, image: Image | None = None) -> types.CallToolResult:
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    if image is not None:
+        encoded = base64.b64encode(image.content).decode()
+        content.append(types.ImageContent(type="image", data=encoded, mime_type=image.mime))
     return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
 
 

@@ -17,11 +17,13 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.dispatcher import as_request_id
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp_types import INVALID_REQUEST
+from mcp_types import INVALID_REQUEST, JSONRPCNotification, RequestId
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from handrail.server.access import Callers, Client
@@ -45,6 +47,8 @@ OPEN_SECONDS = 0.01
 IDLE_SECONDS = 30 * 60.0
 """A session without a request or an open stream for this long is ended. Its client gets 404, and initializes again."""
 _GONE = "handrail.gone"
+CANCEL_BYTES = 4096
+"""The largest body that is taken for a cancellation. Bounds the work on bodies that are none."""
 _CROWDED = (
     f"This credential has {SESSIONS_MAX} sessions with requests in progress, which is the most. "
     "End some with DELETE, or wait until they are answered."
@@ -57,7 +61,10 @@ class StreamableHttp:
 
     def __init__(self, mcp: McpServers, callers: Callers) -> None:
         self._callers = callers
-        self._server: Server[Any] = mcp.server(ConnectionHooks(caller=self._caller, gone=_gone))
+        self._server: Server[Any] = mcp.server(ConnectionHooks(caller=self._caller, gone=self._gone))
+        self._in_flight: dict[tuple[str, RequestId], list[anyio.Event]] = {}
+        """The requests without a session, by credential and id: the event for a client that leaves, of each."""
+        self._keys: dict[anyio.Event, tuple[str, RequestId]] = {}
         # The guard has already checked Host and Origin, more strictly than the SDK does.
         lenient = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._manager = StreamableHTTPSessionManager(
@@ -91,10 +98,59 @@ class StreamableHttp:
         session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
         if session is not None:
             await self._serve(scope, receive_watched, send, client.credential, session)
-        elif _opens_session(scope):
-            await self._open(scope, receive_watched, send, client.credential)
         else:
-            await self._manager.handle_request(scope, receive_watched, send)
+            await self._serve_alone(scope, receive_watched, send, client.credential)
+
+    async def _serve_alone(self, scope: Scope, receive: Receive, send: Send, credential: str) -> None:
+        """Serve a request without a session: of MCP 2026-07-28, or one that opens a session."""
+        first: Message | None = await receive() if scope["method"] == "POST" else None
+        cancelled = None if first is None else _cancelled_id(first)
+        if cancelled is not None:
+            self._cancel(credential, cancelled)
+            await Response(status_code=202)(scope, receive, send)
+            return
+
+        async def receive_again() -> Message:
+            nonlocal first
+            message, first = first or await receive(), None
+            return message
+
+        try:
+            if _opens_session(scope):
+                await self._open(scope, receive_again, send, credential)
+            else:
+                await self._manager.handle_request(scope, receive_again, send)
+        finally:
+            self._forget(scope[_GONE])
+
+    def _cancel(self, credential: str, request: RequestId) -> None:
+        """Cancel a request without a session by its id.
+
+        A client of MCP 2026-07-28 closes the stream instead. Bridges from older clients post `notifications/cancelled`, which
+        the SDK refuses or ignores: it does not know whose request is meant. Here the credential tells, if the id is in use
+        once.
+        """
+        events = self._in_flight.get((credential, request), [])
+        if len(events) == 1:
+            events[0].set()
+
+    def _gone(self, context: Context) -> anyio.Event | None:
+        """The event for a client that leaves; a request without a session can also be cancelled by its id."""
+        if context.request is None:
+            return None
+        scope = context.request.scope
+        gone: anyio.Event | None = scope.get(_GONE)
+        if gone is not None and context.request_id is not None and not _has_session(scope):
+            key = self._keys[gone] = (scope["handrail.client"].credential, context.request_id)
+            self._in_flight.setdefault(key, []).append(gone)
+        return gone
+
+    def _forget(self, gone: anyio.Event) -> None:
+        key = self._keys.pop(gone, None)
+        if key is not None:
+            self._in_flight[key].remove(gone)
+            if not self._in_flight[key]:
+                del self._in_flight[key]
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, credential: str, session: str) -> None:
         """Serve a request of an existing session. A session belongs to the credential that opened it."""
@@ -239,6 +295,23 @@ def _opens_session(scope: Scope) -> bool:
     return scope["method"] == "POST" and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
 
 
+def _has_session(scope: Scope) -> bool:
+    return MCP_SESSION_ID_HEADER in Headers(scope=scope)
+
+
+def _cancelled_id(message: Message) -> RequestId | None:
+    """The id of the request that a body cancels; None for any other body."""
+    body: bytes = message.get("body", b"")
+    if b"notifications/cancelled" not in body[:CANCEL_BYTES] or len(body) > CANCEL_BYTES:
+        return None
+    try:
+        notification = JSONRPCNotification.model_validate_json(body)
+    except ValidationError:
+        return None
+    is_cancel = notification.method == "notifications/cancelled"
+    return as_request_id((notification.params or {}).get("requestId")) if is_cancel else None
+
+
 async def _refuse(scope: Scope, receive: Receive, send: Send, why: str, status: int) -> None:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": why}}
     await JSONResponse(error, status)(scope, receive, send)
@@ -250,7 +323,3 @@ async def _receive_nothing() -> Message:
 
 async def _send_nowhere(_message: Message) -> None:
     return
-
-
-def _gone(context: Context) -> anyio.Event | None:
-    return context.request.scope.get(_GONE) if context.request is not None else None

@@ -7,7 +7,7 @@ and extracts hosts. When unsure it claims more: outside the workspace, or opaque
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -168,6 +168,46 @@ def _context_claims(place: Place, variables: Iterable[str]) -> Iterator[Claim]:
 def _host_claims(line: Line) -> Iterator[Claim]:
     for words in (*(part.words for part in line.parts), *(item.words for item in line.opaque if item.words)):
         yield from (Claim(action="connect", resource=host, inside=True) for host in hosts(words))
+
+
+_SHELLS = r"(/usr(/local)?)?/bin/(ba|da|z|fi|k)?sh"
+HARMLESS_VARIABLES = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "AGENT_SESSION_ID": r"[\w.:-]{1,128}",
+        "COLORTERM": r"|truecolor|24bit",
+        "COLUMNS": r"\d{1,5}",
+        "FORCE_COLOR": r"|[0-3]|true|false",
+        "GIT_PAGER": r"|cat",
+        "GIT_TERMINAL_PROMPT": r"0|1",
+        "LINES": r"\d{1,5}",
+        "NO_COLOR": r"|0|1|true|false",
+        "PAGER": r"|cat",
+        "SHELL": _SHELLS,
+        "TERM": r"dumb|ansi|linux|vt\d{3}|(xterm|screen|tmux)(-(16|88|256)?color)?",
+    }.items()
+}
+"""Variables that change nothing but the display of a command, with the values for which that holds.
+
+Agents set them for every command. `SHELL` and the pagers name programs, so only known ones are accepted."""
+
+
+def is_harmless_variable(name: str, value: str) -> bool:
+    pattern = HARMLESS_VARIABLES.get(name)
+    return pattern is not None and pattern.fullmatch(value) is not None
+
+
+def unsafe_variables(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the variables that may change what a command does."""
+    return tuple(name for name, value in env.items() if not is_harmless_variable(name, value))
+
+
+def describe_variables(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables for a person: harmless ones with their values, of the others only the names (secrets)."""
+    return tuple(
+        f"{name}={value}" if is_harmless_variable(name, value) else name
+        for name, value in sorted(env.items())
+    )
 
 
 _URL = re.compile(r"(?<![a-z0-9+.-])[0-9+.-]*[a-z][a-z0-9+.-]*://([^/?#\s]*)", re.IGNORECASE)

@@ -22,7 +22,12 @@ from handrail.terminal.open_shell import OWN_ID
 from handrail.terminal.terminal import Exit, Report, Terminal, TerminalNote
 from handrail.terminal.terminals import CheckedProgram
 from handrail.terminal.wait.wait import LIKELY_SECONDS
-from handrail.tools.commands.command_claims import command_claims, read_line
+from handrail.tools.commands.command_claims import (
+    command_claims,
+    describe_variables,
+    read_line,
+    unsafe_variables,
+)
 from handrail.tools.commands.command_input import (
     COMPLETED,
     NO_OUTPUT,
@@ -87,6 +92,9 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
     input = ExecuteCommandInput
     output = ExecuteCommandOutput
     destructive = True
+    answer_inputs = frozenset(
+        {"wait_seconds", "background", "output_head", "output_tail", "output_grep", "response_format"}
+    )
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
@@ -111,7 +119,7 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         line, search = await _read(input.command), env.get("PATH", os.defpath)
         programs = find_programs(line, place.path, search)
         preview = CommandPreview(
-            command=input.command, cwd=place.path, program=shell, environment=tuple(sorted(input.env))
+            command=input.command, cwd=place.path, program=shell, environment=describe_variables(input.env)
         )
         bound: Json = {
             **place.bound,
@@ -136,7 +144,8 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         self, line: Line, place: Place, caller: Caller, path: str, input: ExecuteCommandInput
     ) -> tuple[Claim, ...]:
         """The claims; in a thread if that may take long, to keep the event loop free."""
-        claim = partial(command_claims, line, place, self._context.workspace(caller), path, input.env)
+        variables = unsafe_variables(input.env)
+        claim = partial(command_claims, line, place, self._context.workspace(caller), path, variables)
         is_slow = len(input.command) > LONG_LINE or any(find_walker(part.words) for part in line.parts)
         return await anyio.to_thread.run_sync(claim) if is_slow else claim()
 

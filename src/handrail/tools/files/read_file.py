@@ -1,4 +1,4 @@
-"""read_file, with numbered lines; and read_text_file, the raw text for agents that read through ACP."""
+"""read_file, with numbered lines or an image; and read_text_file, the raw text for agents that read through ACP."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -11,7 +11,8 @@ import anyio.from_thread
 import anyio.to_thread
 from pydantic import BaseModel, Field
 
-from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.gate.tool import CallReport, Image, Plan, Refusal, Tool
+from handrail.store.blobs import image_mime
 from handrail.store.values import Caller, Json, PathPreview, Result
 from handrail.tools.files.encoding import split_raw
 from handrail.tools.files.line_window import CHUNK, LINE_MAX, BinaryError, Window, is_binary, read_window
@@ -20,6 +21,8 @@ from handrail.tools.workspace import Place, Workspace, describe_missing
 
 LIMIT = 2000
 """Lines in one answer by default."""
+IMAGE_MAX = 3_750_000
+"""Bytes of an image: as Base64 they are 5 MB, the most that model providers take."""
 _SMALL = 1 << 18
 """Bytes read on the event loop: a thread would cost more than the read."""
 _HUGE = 50 << 20
@@ -41,6 +44,9 @@ class ReadFileOutput(BaseModel, defer_build=True):
     total_lines: int | None = Field(None, description="Lines in the file, when known.")
     truncated: bool | None = Field(None, description="There is more: lines after these, or longer lines.")
     size: int | None = Field(None, description="Bytes in the file.")
+    mime_type: str | None = Field(
+        None, description="For an image, which the answer holds as an image block: its type."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +65,7 @@ class ReadFile(Tool[ReadFileInput, ReadPlan]):
     description = (
         "Read a text file. Lines are numbered as `   12→text`; the number and arrow are not part of the file. "
         f"Gives the first {LIMIT} lines unless offset and limit say otherwise, and cuts lines after "
-        f"{LINE_MAX} characters. Binary files are refused."
+        f"{LINE_MAX} characters. A PNG, JPEG, GIF or WebP image is given as an image; other binary files are refused."
     )
     input = ReadFileInput
     output = ReadFileOutput
@@ -87,7 +93,9 @@ class ReadFile(Tool[ReadFileInput, ReadPlan]):
         try:
             window = await _read(descriptor, size, plan)
         except BinaryError:
-            raise Refusal(_is_binary(plan.place, size)) from None
+            image = await anyio.to_thread.run_sync(_read_image, descriptor, size, plan.place)
+            call.show_image(image)
+            return _image_result(plan, image)
         except OSError as error:
             raise Refusal(f"{plan.place.shown} cannot be read: {error.strerror}.") from None
         finally:
@@ -107,6 +115,27 @@ async def _read(descriptor: int, size: int, plan: ReadPlan) -> Window:
         return read_window(descriptor, first, limit, _HUGE, lambda: None)
     check = anyio.from_thread.check_cancelled
     return await anyio.to_thread.run_sync(read_window, descriptor, first, limit, _HUGE, check)
+
+
+def _read_image(descriptor: int, size: int, place: Place) -> Image:
+    """The content of an image. Raises Refusal for another binary file, and for an image that is too large."""
+    mime = image_mime(os.pread(descriptor, 16, 0))
+    if mime is None:
+        raise Refusal(_is_binary(place, size))
+    content = os.pread(descriptor, IMAGE_MAX + 1, 0)
+    size = max(size, len(content))
+    if size > IMAGE_MAX:
+        raise Refusal(
+            f"{place.shown} is an image of {size:,} bytes, and models take at most {IMAGE_MAX:,}. "
+            "Make a smaller copy with execute_command and read that."
+        )
+    return Image(mime, content)
+
+
+def _image_result(plan: ReadPlan, image: Image) -> Result:
+    path, size = plan.place.shown, len(image.content)
+    text = f"{path} is an image ({image.mime}, {size:,} bytes). It follows as an image block."
+    return answer(text, {"path": path, "size": size, "mime_type": image.mime}, plan.input.response_format)
 
 
 def _result(plan: ReadPlan, window: Window, size: int) -> Result:

@@ -50,6 +50,7 @@ class CreateTrackedTerminalInput(Input):
 
 class CreateTrackedTerminalOutput(BaseModel, defer_build=True):
     terminal_id: str | None = Field(None, description="Give this to the other terminal tools.")
+    terminalId: str | None = Field(None, description="The same, by the name that those tools take.")  # noqa: N815
     id: str | None = Field(None, description="The same.")
     name: str | None = None
     shell: str | None = None
@@ -144,6 +145,7 @@ class CreateTrackedTerminal(Tool[CreateTrackedTerminalInput, OpeningPlan]):
         seen = of_terminal(terminal)
         data: Json = {
             "terminal_id": terminal.id,
+            "terminalId": terminal.id,
             "id": terminal.id,
             "name": seen.name,
             "shell": plan.shell,

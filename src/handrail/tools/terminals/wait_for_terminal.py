@@ -31,7 +31,7 @@ from handrail.terminal.wait.wait import (
     wait,
 )
 from handrail.tools.commands.command_output import read_output
-from handrail.tools.results import Format, Input, answer, printable_line
+from handrail.tools.results import REPLY_SECONDS, Format, Input, answer, cap_wait, printable_line
 from handrail.tools.terminals.get_terminal_buffer import mask_result
 from handrail.tools.terminals.input_requests import question_of
 from handrail.tools.terminals.terminal_lookup import FoundTerminal, describe_exit, of_terminal, reading_claim
@@ -167,7 +167,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         return f"Wait for terminal {input.terminalId}: {input.until}{what}"
 
     def patience(self, input: WaitForTerminalInput) -> float | None:
-        return input.timeout_seconds + 5 if input.timeout_seconds > TIMEOUT_SECONDS else None
+        return input.timeout_seconds + REPLY_SECONDS if input.timeout_seconds > TIMEOUT_SECONDS else None
 
     async def plan(self, input: WaitForTerminalInput, caller: Caller) -> WaitPlan:
         known = await self._context.find(input.terminalId)
@@ -191,16 +191,17 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         start = await self._start(plan.known, plan.input)
         try:
             with ExitStack() as stack:
-                woke = await self._wait_or_ended(plan, await self._condition(plan, start, stack))
+                limit = cap_wait(plan.input.timeout_seconds, TIMEOUT_SECONDS, call)
+                woke = await self._wait_or_ended(plan, await self._condition(plan, start, stack), limit)
         except BadPattern as problem:
             raise Refusal(str(problem)) from None
-        return await self._build_result(plan, woke, start)
+        return await self._build_result(plan, woke, start, limit)
 
-    async def _wait_or_ended(self, plan: WaitPlan, condition: Condition) -> WaitResult:
+    async def _wait_or_ended(self, plan: WaitPlan, condition: Condition, limit: float) -> WaitResult:
         terminal, left = plan.known.running, plan.known.exit
         if terminal is not None:
             asks = partial(self._context.askings.find_new, terminal, plan.who)
-            return await wait(terminal, condition, plan.input.timeout_seconds, asks)
+            return await wait(terminal, condition, limit, asks)
         if (detail := await condition.met()) is not None:  # it has ended, and the condition holds
             return WaitResult(why=condition.until, detail=detail)
         return WaitResult(
@@ -243,7 +244,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         typed = await self._context.records.terminals.typed(known.id, 1)
         return typed[-1].offset if typed else known.tail.first
 
-    async def _build_result(self, plan: WaitPlan, woke: WaitResult, start: int) -> Result:
+    async def _build_result(self, plan: WaitPlan, woke: WaitResult, start: int, limit: float) -> Result:
         known = plan.known if plan.known.live is None else of_terminal(plan.known.live)
         end = known.tail.end
         shown = await anyio.to_thread.run_sync(
@@ -261,7 +262,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
             "exit_code": known.exit and known.exit.code,
             "signal": known.exit and known.exit.signal,
         }
-        words = _words(known, woke, plan.input)
+        words = _words(known, woke, limit)
         if known.running is not None and (asks := known.running.asks) is not None:
             self._context.askings.mark_seen(known.running, plan.who)
             request = question_of(asks, known.id, "call wait_for_terminal again")
@@ -271,7 +272,7 @@ class WaitForTerminal(Tool[WaitForTerminalInput, WaitPlan]):
         return mask_result(answer(words, data, plan.input.response_format), known.nonce)
 
 
-def _words(known: FoundTerminal, woke: WaitResult, params: WaitForTerminalInput) -> str:
+def _words(known: FoundTerminal, woke: WaitResult, limit: float) -> str:
     detail = woke.detail
     words: dict[WaitReason, Callable[[], str]] = {
         "exit": lambda: f"Terminal {known.id} has ended: {describe_exit(known.exit)}.",
@@ -281,7 +282,7 @@ def _words(known: FoundTerminal, woke: WaitResult, params: WaitForTerminalInput)
         "port": lambda: f"Port {detail['port']} is open, held {_held(detail)}.",
         "file": lambda: f"{detail['path']} is there{', and was written' if detail['existed'] else ''}.",
         "waiting_for_input": lambda: "The wait ended early.",
-        "timeout": lambda: f"The time was up after {params.timeout_seconds:g} s; the terminal goes on.",
+        "timeout": lambda: f"The time was up after {limit:g} s; the terminal goes on.",
     }
     return words[woke.why]()
 
