@@ -9,6 +9,7 @@ import pytest
 
 from handrail import __version__
 from handrail.agents.registry import (
+    NO_COMMAND,
     PASSED,
     ListedAgent,
     Registry,
@@ -62,7 +63,7 @@ async def test_what_is_missing_says_so_with_the_command_that_installs_it(around:
     assert not any(found.found for name, found in agents.items() if name not in ("demo", "handrail"))
     assert agents["claude"].install == f"npm install --global {CLAUDE}"
     assert agents["claude"].why == "claude-agent-acp is not installed. Nor is npm, which would install it."
-    assert agents["kimi"].install == "uv tool install kimi-cli"
+    assert agents["vibe"].install == "uv tool install mistral-vibe"
     assert all(found.why and found.install for found in agents.values() if not found.found)
 
 
@@ -126,7 +127,46 @@ async def test_the_configuration_takes_the_place_of_a_known_agent_and_comes_firs
     assert (second.name, second.found, second.install) == ("own", False, None)
     assert second.why == "There is no program no-such-program, which the configuration names."
     assert "claude" not in [found.name for found in rest]
-    assert registry.spec("claude") is named
+    assert registry.spec("claude") == named.model_copy(update={"title": "Claude Code"})
+
+
+@pytest.mark.anyio
+async def test_an_entry_of_a_known_name_takes_what_it_does_not_say_from_that_agent(
+    around: dict[str, str],
+) -> None:
+    opencode = install(Path(around["PATH"], "opencode"))
+    named = AgentSection(name="opencode", env_pass=("KEY",))
+    own = AgentSection(name="gemini", command=("my-gemini",), title_is_command=False)
+    registry = Registry((named, own), around, common=())
+    spec = registry.spec("opencode")
+    assert spec is not None
+    assert (spec.command, spec.writes_itself, spec.env_pass) == ((str(opencode), "acp"), True, ("KEY",))
+    gemini = registry.spec("gemini")
+    assert gemini is not None
+    assert (gemini.command, gemini.title_is_command) == (("my-gemini",), False), "what it says counts"
+    found = {agent.name: agent for agent in await registry.listing()}
+    assert (found["opencode"].found, found["opencode"].source) == (True, "config")
+    assert (found["gemini"].found, found["gemini"].package) == (False, "@google/gemini-cli")
+
+
+@pytest.mark.anyio
+async def test_an_entry_of_an_unknown_name_without_a_command_says_what_is_missing(
+    around: dict[str, str],
+) -> None:
+    found = (await listed(around, AgentSection(name="mine")))["mine"]
+    assert (found.found, found.why) == (False, NO_COMMAND)
+
+
+@pytest.mark.anyio
+async def test_a_program_of_a_python_environment_is_listed_with_its_version(around: dict[str, str]) -> None:
+    environment = Path(around["HOME"], "venv")
+    program = install(environment / "bin/mine-acp")
+    for name, script in (("other-9", "mine"), ("mine_agent-1.2.3", "mine-acp")):
+        described = environment / f"lib/python3.13/site-packages/{name}.dist-info"
+        described.mkdir(parents=True)
+        (described / "entry_points.txt").write_text(f"[console_scripts]\n{script} = mine:main\n")
+    found = (await listed(around, AgentSection(name="mine", command=(str(program),))))["mine"]
+    assert (found.found, found.version) == (True, "1.2.3")
 
 
 @pytest.mark.anyio
@@ -156,6 +196,11 @@ def test_the_list_holds_each_agent_once_with_a_way_to_install_it() -> None:
     known = known_agents()
     assert len({agent.id for agent in known}) == len(known)
     assert [agent.id for agent in known if agent.install is None] == []
+    quirks = {agent.id: agent.handrail for agent in known}
+    assert quirks["gemini"].title_is_command
+    assert quirks["gemini"].missing_file_is_empty
+    assert quirks["kimi"].input_in_content
+    assert quirks["opencode"].writes_itself
 
 
 def test_our_own_agent_is_started_as_a_program_of_its_own_for_each_thread(around: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ EXPORTS = {
     "acp.agent_errors": "AgentError",
     "acp.capabilities": "McpEntry",
     "conversation.send_prompt": "McpEntryBuilder PromptPart",
+    "conversation.session_modes": "Asking Asks add_asking find_asking",
     "conversation.session_state": "Commands Modes Options Usage",
     "conversation.thread_prompts": "",
     "pool": "Agents",

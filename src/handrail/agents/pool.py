@@ -22,6 +22,7 @@ from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import merge_environment, split_keys
 from handrail.agents.acp.process import Process
+from handrail.agents.registry import NO_COMMAND
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
 from handrail.store.journal import Journal
@@ -243,6 +244,8 @@ def _last_used(item: tuple[Key, _Entry]) -> float:
 
 def _absolute_command(spec: AgentSection, home: str, env: Mapping[str, str]) -> tuple[str, ...]:
     """The command with its program searched from the home folder: a file of the project must not take its place."""
+    if not spec.command:
+        raise AgentError(f"{spec.name} could not be started. {NO_COMMAND}")
     program, *arguments = spec.command
     if "/" in program:
         return str(Path(home, program)), *arguments

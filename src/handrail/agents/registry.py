@@ -7,11 +7,12 @@ replaces another agent of the same name.
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -77,7 +78,7 @@ class ProgramFinder:
         """Find a program of a Python package installed by uv or pipx."""
         share = self._home / ".local"
         for tools in ("share/uv/tools", "share/pipx/venvs", "pipx/venvs"):
-            program = share / tools / package / "bin" / name
+            program = share / tools / package.partition("[")[0] / "bin" / name
             if os.access(program, os.X_OK):
                 return InstalledProgram((str(program),), version_of(program, package))
         return None
@@ -100,19 +101,29 @@ def version_of(program: Path, package: str | None) -> str | None:
         about = _read_metadata(folder / "package.json")
         if about is not None and package in (None, about.get("name")):
             return _text(about.get("version"))
-        if package is not None and (version := _python_version(folder, package)):
+        if version := _python_version(folder, package, program.name):
             return version
     return None
 
 
-def _python_version(environment: Path, package: str) -> str | None:
-    """The version of a package in a Python environment, from the name of its dist-info folder."""
-    normalized = re.sub(r"[-_.]+", "_", package).lower()
+def _python_version(environment: Path, package: str | None, program: str) -> str | None:
+    """The version of a package in a Python environment, from its dist-info folder. Without the name of the
+    package, of the one that installs the program."""
+    normalized = re.sub(r"[-_.]+", "_", (package or "").partition("[")[0]).lower()
     for described in environment.glob("lib/python3*/site-packages/*.dist-info"):
         name, _, version = described.name.removesuffix(".dist-info").rpartition("-")
-        if re.sub(r"[-_.]+", "_", name).lower() == normalized:
+        is_named = re.sub(r"[-_.]+", "_", name).lower() == normalized
+        if is_named or (package is None and _installs_program(described, program)):
             return version
     return None
+
+
+def _installs_program(described: Path, program: str) -> bool:
+    try:
+        scripts = (described / "entry_points.txt").read_text(errors="replace")
+    except OSError:
+        return False
+    return re.search(rf"^{re.escape(program)}\s*=", scripts, re.MULTILINE) is not None
 
 
 def _read_metadata(path: Path) -> dict[str, Any] | None:
@@ -181,6 +192,8 @@ class HandrailFields(ListModel):
     missing_file_is_empty: bool = False
     writes_itself: bool = False
     one_per_thread: bool = False
+    title_is_command: bool = False
+    input_in_content: bool = False
 
 
 class KnownAgent(ListModel):
@@ -216,7 +229,7 @@ class KnownAgent(ListModel):
             case "npm":
                 return f"npm install --global {self.package}"
             case "uv":
-                return f"uv tool install {self.package}"
+                return f"uv tool install {shlex.quote(self.package or '')}"
             case None:
                 return self.handrail.install
 
@@ -244,6 +257,7 @@ DEMO = AgentSection(
 )
 
 Source = Literal["config", "known", "built in"]
+NO_COMMAND = "Its `[[agents]]` entry has no `command`, and Handrail knows no agent of this name."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,10 +275,14 @@ class ListedAgent:
     a key."""
     install: str | None = None
     """The command that installs it."""
+    manager: Manager | None = None
+    """The package manager of a known agent, and its `package` there."""
+    package: str | None = None
 
 
 class Registry:
-    """All agents by name. A configured agent replaces another agent of the same name."""
+    """All agents by name. A configured agent replaces another agent of the same name; what it does not say is
+    taken from a known agent of that name."""
 
     def __init__(
         self,
@@ -280,7 +298,7 @@ class Registry:
         self._named = {section.name: section for section in named if not is_own(section)}
         self._own = own or build_own_section(named, {})
         self._keyed = keyed
-        self._known = {known.id: known for known in known_agents() if known.id not in self._named}
+        self._known = {known.id: known for known in known_agents()}
         self._machine = ProgramFinder(environment, common)
         self._found_at: dict[str, tuple[float, InstalledProgram | None]] = {}
         self._make_listing: tuple[float, list[ListedAgent]] | None = None
@@ -289,7 +307,7 @@ class Registry:
         """The section of an agent; None if it is unknown. An agent that is not installed fails when it is
         started."""
         if name in self._named:
-            return self._named[name]
+            return self._complete(self._named[name])
         if name in self._known:
             return self._spec(self._known[name])
         return {self._own.name: self._own, DEMO.name: DEMO}.get(name)
@@ -304,7 +322,7 @@ class Registry:
 
     def _list_agents(self) -> list[ListedAgent]:
         configured = [self._list_configured(section) for section in self._named.values()]
-        known = [self._list_known(known) for known in self._known.values()]
+        known = [self._list_known(known) for known in self._known.values() if known.id not in self._named]
         there, missing = [one for one in known if one.found], [one for one in known if not one.found]
         return [*configured, *self._list_own(), *there, *self._list_demo(), *missing]
 
@@ -314,16 +332,30 @@ class Registry:
         configured = [_make_listing(section, "config", None, why) for section in self._named.values()]
         return [*configured, *self._list_own(), *self._list_demo()]
 
-    def _list_configured(self, section: AgentSection) -> ListedAgent:
+    def _complete(self, section: AgentSection) -> AgentSection:
+        """The section with what it does not say from the known agent of that name."""
+        if section.name not in self._known:
+            return section
+        changes = {name: getattr(section, name) for name in section.model_fields_set}
+        return self._spec(self._known[section.name]).model_copy(update=changes)
+
+    def _list_configured(self, configured: AgentSection) -> ListedAgent:
+        known, section = self._known.get(configured.name), self._complete(configured)
+        if known is not None and not configured.command:
+            return replace(
+                self._list_known(known), title=section.title, command=section.command, source="config"
+            )
+        if not section.command:
+            return _make_listing(section, "config", None, NO_COMMAND)
         program = section.command[0]
         located = self._machine.program(program, beside=False)  # on PATH only, as the pool starts it
         why = "" if located else f"There is no program {program}, which the configuration names."
-        return _make_listing(section, "config", located, why)
+        return _make_listing(section, "config", located, why, known=known)
 
     def _list_known(self, known: KnownAgent) -> ListedAgent:
         located = self._locate(known)
         why = "" if located else self._describe_missing(known)
-        return _make_listing(self._spec(known), "known", located, why, known.install)
+        return _make_listing(self._spec(known), "known", located, why, known=known)
 
     def _list_own(self) -> list[ListedAgent]:
         if self._own.name in self._named:
@@ -354,6 +386,8 @@ class Registry:
             one_per_thread=known.handrail.one_per_thread,
             missing_file_is_empty=known.handrail.missing_file_is_empty,
             writes_itself=known.handrail.writes_itself,
+            title_is_command=known.handrail.title_is_command,
+            input_in_content=known.handrail.input_in_content,
         )
 
     def _locate(self, known: KnownAgent) -> InstalledProgram | None:
@@ -379,7 +413,7 @@ def _make_listing(
     source: Source,
     located: InstalledProgram | None,
     why: str,
-    install: str | None = None,
+    known: KnownAgent | None = None,
 ) -> ListedAgent:
     return ListedAgent(
         name=section.name,
@@ -389,7 +423,9 @@ def _make_listing(
         command=section.command,
         source=source,
         why=why,
-        install=None if located else install,
+        install=None if located or known is None else known.install,
+        manager=None if known is None else known.manager,
+        package=None if known is None else known.package,
     )
 
 

@@ -65,7 +65,7 @@ async def test_a_missing_file_is_the_protocols_error(here: RequestingAgent) -> N
     error = await here.fails("fs/read_text_file", path=path)
     assert (error.code, str(error), error_data(error)) == (
         NOT_FOUND,
-        f"There is no file {path}.",
+        f"Resource not found: {path} does not exist.",
         {"uri": path},
     )
 

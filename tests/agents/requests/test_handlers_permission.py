@@ -9,12 +9,12 @@ import pytest
 from tests.support.acp_requests import RequestingAgent, requesting_agent
 from tests.support.actors import ANN
 
-from handrail.agents.requests.handlers import permission_answer, permission_input
+from handrail.agents.requests._permission import permission_answer, permission_input
+from handrail.config import AgentSection
 from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Outcome
-from handrail.gate.person_actions import NO_EDITS
-from handrail.gate.tool import Refusal
+from handrail.gate.tool import NO_EDITS, Refusal
 from handrail.store.values import Caller, CommandPreview, DiffPreview, Ending, Json
 
 pytestmark = pytest.mark.anyio
@@ -44,6 +44,7 @@ def selected(id: Any) -> Json:
 
 
 NO = Answer(kind="deny", by=ANN)
+PLAIN = AgentSection(name="mind", command=("mind",))
 CANCELLED: Json = {"outcome": {"outcome": "cancelled"}}
 
 
@@ -116,21 +117,23 @@ ODD: list[Any] = [
 
 @pytest.mark.parametrize("odd", ODD)
 def test_whatever_an_agent_sends_becomes_a_question(odd: Any) -> None:
-    found = permission_input(odd, {}, "/w")
+    found = permission_input(odd, {}, "/w", PLAIN)
     assert (found["sort"], found["title"], found["cwd"]) == ("other", "", "/w")
 
 
 def test_what_was_said_before_need_not_be_said_again() -> None:
     before: Json = {"kind": "execute", "title": "Run it", "rawInput": {"command": "ls"}, "content": []}
-    found = permission_input({"toolCall": {"toolCallId": "1", "title": None, "kind": None}}, before, "/w")
+    found = permission_input(
+        {"toolCall": {"toolCallId": "1", "title": None, "kind": None}}, before, "/w", PLAIN
+    )
     assert (found["sort"], found["title"], found["input"]) == ("execute", "Run it", {"command": "ls"})
-    newer = permission_input({"toolCall": {"toolCallId": "1", "title": "Run that"}}, before, "/w")
+    newer = permission_input({"toolCall": {"toolCallId": "1", "title": "Run that"}}, before, "/w", PLAIN)
     assert (newer["title"], newer["input"]) == ("Run that", {"command": "ls"})
 
 
 def test_what_is_too_large_to_be_kept_is_not_taken_for_a_command() -> None:
     found = permission_input(
-        {"toolCall": {"kind": "execute", "rawInput": {"command": "x" * 1_000_000}}}, {}, "/w"
+        {"toolCall": {"kind": "execute", "rawInput": {"command": "x" * 1_000_000}}}, {}, "/w", PLAIN
     )
     assert isinstance(found["input"], str)
     assert len(found["input"]) < 300_000
@@ -179,6 +182,25 @@ async def test_a_rule_about_our_commands_answers_for_the_agents_own(here: Reques
     push = {"toolCallId": "2", "kind": "execute", "rawInput": {"command": ["git", "push", "-f"]}}
     told = await here.ask("session/request_permission", toolCall=push, options=OPTIONS)
     assert told["outcome"] == {"outcome": "selected", "optionId": "n"}
+    assert here.seen == set(), "nobody was asked"
+
+
+@pytest.mark.parametrize("agent", ["goose", "kimi", "fast-agent"])
+async def test_a_rule_allows_the_command_as_agents_wrap_it(here: RequestingAgent, agent: str) -> None:
+    rules, folder = here.gate.rules, str(here.root)
+    for command in ("touch", "cd"):
+        await rules.add(rules.build_rule(tool="execute_command", command=command, workspace=folder), ANN)
+    kimi = {"NO_COLOR": "1", "TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "SHELL": "/bin/bash"}
+    env = {"goose": {"AGENT_SESSION_ID": "20261118_1"}, "kimi": kimi}.get(agent, {})
+    words = {
+        "goose": ("/bin/bash", "-c", "touch made-here"),
+        "kimi": ("/bin/bash", "-c", f"cd '{folder}' && touch made-here"),
+        "fast-agent": ("/bin/sh", "-lc", "touch made-here"),
+    }[agent]
+    variables = [{"name": name, "value": value} for name, value in env.items()]
+    terminal = await here.terminal(*words, env=variables)
+    await here.ask("terminal/wait_for_exit", terminalId=terminal)
+    assert (here.root / "made-here").exists()
     assert here.seen == set(), "nobody was asked"
 
 

@@ -106,7 +106,11 @@ async def test_it_reads_a_file(willing: Piped) -> None:
 async def test_it_learns_that_a_file_is_missing(willing: Piped) -> None:
     path = str(willing.root / "none")
     told = await willing.told({"read": {"path": path}, "as": "x", "id": 0}, {"tell": "x"})
-    assert told["error"] == {"code": NOT_FOUND, "message": f"There is no file {path}.", "data": {"uri": path}}
+    assert told["error"] == {
+        "code": NOT_FOUND,
+        "message": f"Resource not found: {path} does not exist.",
+        "data": {"uri": path},
+    }
 
 
 async def test_it_writes_a_file(willing: Piped) -> None:

@@ -42,6 +42,8 @@ class Agent:
         self.idle_since: float = anyio.current_time()
         self.gone = anyio.Event()
         """Set when its process tree has ended."""
+        self.prompts_begun = self.prompts_running = 0
+        """Prompts of all its sessions: what it starts cannot be attributed to one of several."""
         self._spec, self._process = spec, process
         self._connection = AcpConnection(process, self.sessions, group)
 

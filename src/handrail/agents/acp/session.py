@@ -50,12 +50,16 @@ class Session:
         await anyio.lowlevel.checkpoint()  # a prompt that is already cancelled sends nothing
         params: Json = {"sessionId": self.id, "prompt": list(blocks)}
         request = self.agent.ask("session/prompt", params)
+        self.agent.prompts_begun += 1
+        self.agent.prompts_running += 1
         try:
             answer = await self.agent.answer("session/prompt", request)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._cancel(request)
             raise
+        finally:
+            self.agent.prompts_running -= 1
         return _parse_result(answer)
 
     async def set_mode(self, id: str) -> None:

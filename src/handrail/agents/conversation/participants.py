@@ -8,6 +8,7 @@ their conversations, and stores titles and images. It does not know the order of
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import anyio
 import anyio.to_thread
@@ -19,11 +20,13 @@ from handrail.agents.acp.session import Session
 from handrail.agents.conversation.recorder import Activities, Recorder
 from handrail.agents.conversation.session_state import STATE_NAMES
 from handrail.agents.conversation.tool_calls import OwnCall
+from handrail.agents.conversation.unasked_work import UnaskedWork, merge_fields
 from handrail.agents.lenient_json import name, record, text
 from handrail.agents.requests.handlers import RequestHandlers
 from handrail.agents.requests.request_context import RequestContext
 from handrail.config import OWN_AGENT, AgentSection
 from handrail.errors import Conflict
+from handrail.gate.call import Outcome
 from handrail.gate.operation import Operation
 from handrail.store.actor import HANDRAIL, Actor, actor_from_text, agent_actor
 from handrail.store.blobs import Blobs, BlobUnavailable
@@ -33,9 +36,29 @@ from handrail.store.records import Records
 from handrail.store.threads.message import Message
 from handrail.store.threads.thread_records import SessionRecord
 from handrail.store.threads.threads import Threads
-from handrail.store.values import Caller, Handover, Json, Stop
+from handrail.store.values import Caller, Ending, Handover, Json, Stop
 
 log = logging.getLogger(__name__)
+
+RunInBackground = Callable[..., None]
+"""Starts work with its arguments, in a task that nobody waits for."""
+TOLD = "Handrail tells you this, because the answer to a permission request has no place for a reason:"
+MOST_REASON = 2000
+"""Characters of a reason that is told with a prompt."""
+MOST_DENIALS = 20
+"""Denials kept for the next prompt; bounds what an agent that asks on and on adds to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """Work of the agent's own that was denied with a reason, which the answer to ACP's request cannot carry."""
+
+    title: str
+    by: Actor
+    reason: str
+
+    def __str__(self) -> str:
+        return f"“{self.title}” was denied by {self.by}: {self.reason}"
 
 
 class Participant:
@@ -48,13 +71,19 @@ class Participant:
         request_handlers: RequestHandlers,
         recorder: Recorder,
         activities: Activities,
+        unasked: UnaskedWork,
+        run_in_background: RunInBackground,
     ) -> None:
         self.recorder = recorder
+        self._unasked = unasked
+        self._run_in_background = run_in_background
         self.activities = activities
         self.session: Session | None = None
         self.upto = 0
         """The number of the last message that this agent knows."""
         self.opening = anyio.Lock()
+        self.denials: list[Denial] = []
+        """What the agent is told with its next prompt. Kept in memory only."""
         self.env: Mapping[str, str] = {}
         """Variables with keys that a person supplied for this thread. Kept in memory only."""
         self._caller = caller
@@ -62,7 +91,7 @@ class Participant:
         self._request_handlers = request_handlers
         self._tool_calls: dict[str, str] = {}
         """Our call id to the agent's tool call id, for permission and form requests not yet read from the journal."""
-        self._cwd = ""
+        self._cwd, self._has_own_tools = "", False
         self._operation: Operation | None = None
         self._busy = False
 
@@ -90,12 +119,19 @@ class Participant:
         self._operation, self._busy = operation, True
         self.recorder.begin(message)
         self.activities.begin(operation)
+        self._unasked.begin(operation)
 
     def end(self, stop: Stop) -> None:
         """The prompt has ended."""
         self._busy = False
+        begun = [each for each in self._unasked.mentioned if self._is_begun(each)]
         self.recorder.end(stop)
         self.activities.end()
+        for tool_call in begun:
+            self._look_for_unasked(tool_call, "done" if stop == "end_turn" else "interrupted")
+
+    def _is_begun(self, tool_call: str) -> bool:
+        return self.recorder.known(tool_call).get("status") == "in_progress"
 
     def works_for(self, operation: str) -> bool:
         """Whether it currently works for this operation."""
@@ -116,6 +152,7 @@ class Participant:
     async def open(self, agent: Agent, folder: Folder, stored: SessionRecord | None) -> Handover:
         """Open a session, or resume the stored one if the agent can. Raises AgentError."""
         self._cwd, self.session = folder.cwd, None
+        self._has_own_tools = folder.mcp is not None
         if stored is not None and (resumed := await agent.resume(stored.session, folder, self)) is not None:
             self.session, how = resumed
             self.upto = stored.upto
@@ -130,6 +167,10 @@ class Participant:
     # SessionHandler
 
     def update(self, update: Json) -> None:
+        self._record_update(update)
+        self._note_tool_call_update(update)
+
+    def _record_update(self, update: Json) -> None:
         try:
             if text(update.get("sessionUpdate")) == ACTIVITY_UPDATE:
                 self.activities.record(record(update.get("activity")))
@@ -138,25 +179,51 @@ class Participant:
         except Exception:  # a bad update must not end the connection
             log.exception("an update of %s could not be recorded", self.agent)
 
+    def _note_tool_call_update(self, update: Json) -> None:
+        """Look at a tool call that has ended: was anybody asked about it?"""
+        if update.get("sessionUpdate") not in ("tool_call", "tool_call_update"):
+            return
+        if tool_call := name(update.get("toolCallId")):
+            self._unasked.mentioned.add(tool_call)
+            if (ending := _ENDINGS.get(text(update.get("status")))) is not None:
+                self._look_for_unasked(tool_call, ending)
+
+    def _look_for_unasked(self, tool_call: str, ending: Ending) -> None:
+        if self._operation is not None:  # a loaded session repeats old tool calls before the first prompt
+            self._run_in_background(self._record_unasked, tool_call, ending, self._operation.caller)
+
+    async def _record_unasked(self, tool_call: str, ending: Ending, caller: Caller) -> None:
+        shown = self.recorder.shown(tool_call)
+        if shown is None or self._spec is None or self.agent == OWN_AGENT:  # ours has no hands of its own
+            return
+        if await self._unasked.is_unasked(tool_call, shown, self._cwd):
+            context = replace(self._context(self._spec), caller=caller)
+            await self._request_handlers.record_unasked(tool_call, merge_fields(shown), ending, context)
+
     async def serve(self, method: str, params: Json) -> Json | None:
         assert self._spec is not None, "an agent without a section sends no requests"
         if method == "session/request_permission":
             self._record_tool_call(record(params.get("toolCall")))
-        context = RequestContext(
+        return await self._request_handlers.serve(method, params, self._context(self._spec))
+
+    def _context(self, spec: AgentSection) -> RequestContext:
+        return RequestContext(
             caller=self.caller,
             cwd=self._cwd,
-            quirks=self._spec,
+            quirks=spec,
             on_asked=self._note_tool_call,
             known=self.recorder.known,
+            on_denied=self._note_denial,
+            has_own_tools=self._has_own_tools,
         )
-        return await self._request_handlers.serve(method, params, context)
 
     def _record_tool_call(self, tool_call_update: Json) -> None:
         """Some agents describe a tool call only in their permission request. Earlier values win."""
         if tool_call := name(tool_call_update.get("toolCallId")):
             known = self.recorder.known(tool_call)
             new_values = {key: value for key, value in tool_call_update.items() if not known.get(key)}
-            self.update({**new_values, "sessionUpdate": "tool_call_update"})
+            self._record_update({**new_values, "sessionUpdate": "tool_call_update"})
+            self._unasked.asked[tool_call] = self.recorder.shown(tool_call)
 
     def lost(self, why: str) -> None:
         self.session = None
@@ -164,6 +231,24 @@ class Participant:
         cancelled = self._operation is not None and self._operation.cancelled_by is not None
         if self._busy and cancelled and why:  # otherwise the waiting prompt reports it
             self.recorder.note(why)
+
+    @property
+    def prompts_after_denial(self) -> bool:
+        """Whether reasons are sent as soon as the turn has ended, and a person gave one: after rules alone, an agent
+        that repeats itself would never stop."""
+        told_at_once = self._spec is not None and self._spec.prompt_after_denial
+        return told_at_once and any(denial.by.rule is None for denial in self.denials)
+
+    def take_denials(self) -> str:
+        """The reasons that the agent has not been told yet, as text for its prompt; empty if there are none."""
+        denials, self.denials = self.denials, []
+        return "\n".join([TOLD, *(f"- {denial}" for denial in denials)]) if denials else ""
+
+    def _note_denial(self, title: str, outcome: Outcome) -> None:
+        """Keep the reason of a denial. Our own agent reads it in the answer itself."""
+        reason = " ".join(outcome.message.split())[:MOST_REASON]
+        if self.agent != OWN_AGENT and reason and len(self.denials) < MOST_DENIALS:
+            self.denials.append(Denial(title, outcome.by, reason))
 
     def _note_tool_call(self, tool_call: str, call: str) -> None:
         self._tool_calls[call] = tool_call
@@ -173,6 +258,8 @@ class Participant:
         return self.recorder.link(self._tool_calls.pop(own_call.id, ""), own_call)
 
 
+_ENDINGS: dict[str, Ending] = {"completed": "done", "failed": "failed"}
+"""How a tool call ended, by the agent's word for it."""
 LONGEST_TITLE = 60
 """Characters of a title made from a prompt."""
 LONGEST_AGENT_TITLE = 200
@@ -226,7 +313,13 @@ class Participants:
             )
             activities = Activities(self._journal, thread)
             participant = Participant(
-                caller, self._specs(agent), self._request_handlers, recorder, activities
+                caller,
+                self._specs(agent),
+                self._request_handlers,
+                recorder,
+                activities,
+                UnaskedWork(self._journal, thread),
+                self.run_in_background,
             )
             self._participants[thread, agent] = participant
         return participant
@@ -303,7 +396,7 @@ class Participants:
         is_queued = (thread, agent) in self._titles
         self._titles[thread, agent] = title
         if not is_queued:
-            self._run_in_background(self._store_title, thread, agent)
+            self.run_in_background(self._store_title, thread, agent)
 
     async def _store_title(self, thread: str, agent: str) -> None:
         """Store an agent's title, unless a person has set one."""
@@ -323,7 +416,7 @@ class Participants:
         if self._unwritten_bytes + len(content) > MAX_UNWRITTEN_BYTES:
             return None
         self._unwritten_bytes += len(content)
-        self._run_in_background(self._write_image, content)
+        self.run_in_background(self._write_image, content)
         return hashlib.sha256(content).hexdigest()
 
     async def _write_image(self, content: bytes) -> None:
@@ -332,7 +425,7 @@ class Participants:
         finally:
             self._unwritten_bytes -= len(content)
 
-    def _run_in_background(self, work: Callable[..., Awaitable[object]], *arguments: object) -> None:
+    def run_in_background(self, work: Callable[..., Awaitable[object]], *arguments: object) -> None:
         if self.group is not None:
             self.group.start_soon(_run_logged, work, *arguments)
 
@@ -342,4 +435,4 @@ async def _run_logged(work: Callable[..., Awaitable[object]], *arguments: object
     try:
         await work(*arguments)
     except Exception:
-        log.exception("an agent's title or image could not be stored")
+        log.exception("background work for an agent's conversation failed")

@@ -12,7 +12,7 @@ from typing import cast, get_args
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.conversation import tool_calls
 from handrail.agents.conversation.session_state import STATE_NAMES, plan_from_update, state_from_update
-from handrail.agents.conversation.tool_calls import MessageCalls, OwnCall, StoreImage
+from handrail.agents.conversation.tool_calls import MessageCalls, OwnCall, ShownCall, StoreImage
 from handrail.agents.lenient_json import bounded, cut, name, record, text
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.operation import Operation
@@ -115,6 +115,10 @@ class Recorder:
     def known(self, id: str) -> Json:
         """The kept fields of the agent's updates about one of its tool calls."""
         return self._calls.known_fields(id)
+
+    def shown(self, id: str) -> ShownCall | None:
+        """One of the agent's tool calls, as the conversation shows it."""
+        return self._calls.find(id)
 
     def note(self, words: str) -> None:
         """Add a note from Handrail to the message."""

@@ -15,6 +15,7 @@ from typing import cast, get_args
 import anyio
 from pydantic import JsonValue
 
+from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import AgentInfo, Folder, McpEntry
 from handrail.agents.acp.session import Session
@@ -25,7 +26,8 @@ from handrail.gate.operation import Operation
 from handrail.store.threads.message import Message
 from handrail.store.threads.thread_records import MessagePart, MessageRecord
 from handrail.store.threads.threads import Threads
-from handrail.store.values import Handover, Json, PartKind, Stop
+from handrail.store.values import Handover, Json, PartKind, ProcessSeen, Stop
+from handrail.terminal.descendants import Identity, end_descendants, list_descendants
 
 LONGEST = 60_000
 """Bytes of a summary; bounds its share of the agent's context. The agent's tools can look up the rest."""
@@ -170,11 +172,32 @@ async def blocks_of(
     return blocks, unsent
 
 
+async def end_leftovers(agent: Agent, new: frozenset[Identity], answer: Message) -> None:
+    """End the commands of a cancelled prompt that its agent left running, and note them in the answer."""
+    ended = await end_descendants(agent.pid, new, LEFT_SECONDS, LEFT_GRACE)
+    if ended.stopped:
+        words = f"{agent.name} left a command running after the cancel. Handrail stopped"
+        answer.add("note", f"{words} {_name_processes(ended.stopped)}.")
+    if ended.left:
+        words = f"Still running, and perhaps a part of {agent.name} itself:"
+        answer.add("note", f"{words} {_name_processes(ended.left)}.")
+
+
+def _name_processes(processes: Iterable[ProcessSeen]) -> str:
+    return ", ".join(f"{process.name} ({process.pid})" for process in processes)
+
+
 log = logging.getLogger(__name__)
 
 McpEntryBuilder = Callable[[str, str | None, str], McpEntry | None]
 """Builds the entry of our MCP server for a thread, a workspace and an agent's name, or None."""
 
+LOOK_SECONDS = 2.0
+"""Bounds how long a cancelled prompt waits for the list of processes."""
+LEFT_SECONDS = 3.0
+"""Seconds that the commands of a cancelled prompt get to end by themselves."""
+LEFT_GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL for such a command."""
 LEAVE_SECONDS = 5.0
 """Bounds each step of an agent's release of a deleted thread."""
 
@@ -267,10 +290,18 @@ class PromptSender:
         blocks, unsent = await blocks_of(pieces, session.agent.about, self._participants.look)
         for sentence in unsent:
             participant.recorder.note(sentence)
-        first: list[Json] = [] if sent is None else [{"type": "text", "text": sent.text}]
-        return await self._send_blocks(
-            participant, session, [*first, *blocks], answer, "transcript" if sent else how
-        )
+        denials = list(participant.denials)
+        texts = [sent.text if sent else "", participant.take_denials()]
+        for denial in denials:
+            participant.recorder.note(f"{participant.agent} was told: {denial}")
+        first: list[Json] = [{"type": "text", "text": words} for words in texts if words]
+        try:
+            return await self._send_blocks(
+                participant, session, [*first, *blocks], answer, "transcript" if sent else how
+            )
+        except AgentError:  # it may not have read them
+            participant.denials = [*denials, *participant.denials]
+            raise
 
     async def _send_blocks(
         self, participant: Participant, session: Session, blocks: list[Json], answer: Message, how: Handover
@@ -278,14 +309,30 @@ class PromptSender:
         """Send the blocks. The agent counts as knowing the prompt, unless it failed without any output."""
         before, participant.upto = participant.upto, answer.n
         self._threads.bind(participant.thread, participant.agent, session.id, how, participant.upto)
+        processes, begun = await list_descendants(session.agent.pid), session.agent.prompts_begun
+        is_alone = session.agent.prompts_running == 0
         try:
             result = await session.prompt(blocks)
+        except anyio.get_cancelled_exc_class():
+            if is_alone and session.agent.prompts_begun == begun + 1:
+                await self._look_for_leftovers(session.agent, processes, answer)
+            raise
         except AgentError:
             if not any(part.kind in ("text", "thought", "call") for part in answer.parts):
                 participant.upto = before
                 self._threads.bind(participant.thread, participant.agent, session.id, how, before)
             raise
         return cast("Stop", result.stop) if result.stop in get_args(Stop) else "end_turn"
+
+    async def _look_for_leftovers(self, agent: Agent, before: frozenset[Identity], answer: Message) -> None:
+        """After a cancel: end what the agent started for the prompt and does not end itself.
+
+        Called only if no other prompt ran in the same program, whose commands would look alike.
+        """
+        with anyio.move_on_after(LOOK_SECONDS, shield=True):
+            new = frozenset[Identity]() if agent.is_over else await list_descendants(agent.pid) - before
+            if new:
+                self._participants.run_in_background(end_leftovers, agent, new, answer)
 
     async def _summarize_unseen(self, participant: Participant, prompt: Message) -> Summary | None:
         """Summarise the messages before this prompt that the agent has not seen."""

@@ -32,7 +32,7 @@ from handrail.errors import Conflict
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.operation import Operation
-from handrail.store.actor import PERSON, Actor
+from handrail.store.actor import HANDRAIL, PERSON, Actor
 from handrail.store.blobs import Blobs
 from handrail.store.records import Records
 from handrail.store.threads.message import Message
@@ -43,6 +43,10 @@ from handrail.store.values import Caller, Stop
 GOOD: tuple[Stop, ...] = ("end_turn", "max_tokens", "max_turn_requests")
 """Stop reasons after which the queue goes on. After a cancel, a refusal or a failure it is held for the
 person."""
+
+
+AFTER_DENIAL = PromptPart(kind="text", text="Go on with what was not denied, or say what you need.")
+"""The prompt that carries the reasons of denials, for an agent with `prompt_after_denial`."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -167,9 +171,16 @@ class TurnRunner:
                 turns.turn = turn
                 stop = await self._run_turn(turns, turn)
                 turns.turn = None
+                if self._is_to_be_told(turn):
+                    turns.press(Turn(caller=turn.caller, pieces=(AFTER_DENIAL,), by=HANDRAIL))
         finally:
             turns.is_running, turns.turn = False, None
             turns.idle.set()
+
+    def _is_to_be_told(self, turn: Turn) -> bool:
+        """Whether the agent gets the reasons of denials at once, as a prompt; never after a cancel."""
+        is_over = turn.operation is None or turn.operation.cancelled_by is not None
+        return not is_over and self._participants.get(turn.caller).prompts_after_denial
 
     def write(self, turn: Turn, operation: Operation | None) -> Message:
         """Write the prompt's message: queued without an operation, else in its place in the thread."""

@@ -116,10 +116,10 @@ def settle_call(data: CallData, ending: Ending) -> CallData:
 
 def is_about(data: CallData, own_call: OwnCall) -> bool:
     """Whether the agent's call is this call of ours, which the agent made without naming its id."""
-    if _ends_with_tool(data, own_call.tool):
+    if names_tool(data, own_call.tool):
         return data["input"] in (None, {}, own_call.input)
     kinds = _SORTS.get(own_call.tool, ())
-    return data["sort"] in kinds and any(thing in _subjects(data) for thing in _own_subjects(own_call))
+    return data["sort"] in kinds and any(thing in call_subjects(data) for thing in own_subjects(own_call))
 
 
 ENDED: dict[Ending, CallStatus] = {
@@ -138,15 +138,15 @@ _SORTS: dict[str, tuple[CallKind, ...]] = {
 """The kinds that agents give to work that they do through our tools."""
 
 
-def _ends_with_tool(data: CallData, tool: str) -> bool:
+def names_tool(data: CallData, tool: str) -> bool:
     """Whether title or tool name ends with our tool's name: `mcp__handrail__read_file`, `handrail_read_file`,
     `handrail/read_file`."""
     pattern = rf"(?:^|[^A-Za-z0-9]){re.escape(tool)}(?:\W.*)?$"
     return any(re.search(pattern, label) for label in (data["title"], data["tool"]) if label)
 
 
-def _subjects(data: CallData) -> list[str]:
-    """The commands and paths in an agent's description of a call."""
+def call_subjects(data: CallData) -> list[str]:
+    """The commands and paths in an agent's description of a call, and its title."""
     arguments = record(data["input"])
     things = [
         text(arguments.get(key)) for key in ("command", "cmd", "path", "file_path", "filePath", "abs_path")
@@ -156,7 +156,8 @@ def _subjects(data: CallData) -> list[str]:
     return [*filter(None, things), data["title"].strip("`")]
 
 
-def _own_subjects(own_call: OwnCall) -> list[str]:
+def own_subjects(own_call: OwnCall) -> list[str]:
+    """The command and path in the input of a call of ours."""
     things = [text(own_call.input.get(key)) for key in ("command", "path")]
     return [each for each in things if each]
 
@@ -248,6 +249,8 @@ class ShownCall:
         self.ours: OwnCall | None = None
         self.fields: Json = {}
         """The kept fields of the agent's updates."""
+        self.diffs: list[Json] = []
+        """The last diffs among them: many agents replace a diff by the output when the work is done."""
         self.heard = 0
         """The size of its largest update, in characters."""
         self._was_left_open = False
@@ -267,6 +270,8 @@ class ShownCall:
     def apply(self, update: Json, store_image: StoreImage) -> None:
         """Apply an update of the agent."""
         self.fields |= {key: update[key] for key in KEPT_FIELDS if update.get(key) is not None}
+        diffs = [each for each in _limit_entries(update.get("content")) if each.get("type") == "diff"]
+        self.diffs = diffs or self.diffs
         self.put(apply_update(self.data, update, store_image))
 
     def stop(self, stop: Stop) -> None:
@@ -348,12 +353,16 @@ class MessageCalls:
 
     def known_fields(self, id: str) -> Json:
         """The kept fields of the agent's updates about one of its calls."""
-        shown = self._agent_calls.get(id) or self._previous_calls.get(id)
+        shown = self.find(id)
         return {} if shown is None else shown.fields
+
+    def find(self, id: str) -> ShownCall | None:
+        """The call with this id of the agent, in this message or the one before."""
+        return self._agent_calls.get(id) or self._previous_calls.get(id)
 
     def link(self, id: str, own_call: OwnCall) -> None:
         """Link a call of ours to the agent's call `id`, or to one it did not name."""
-        shown = self._agent_calls.get(id) if id else self._find_agent_call(own_call)
+        shown = self.find(id) if id else self._find_agent_call(own_call)
         if shown is None or shown.bound:  # if one agent call causes several of ours, the first is linked
             shown = self._add_call(empty_call(id) if id and shown is None else call_from_own(own_call))
         shown.ours = own_call

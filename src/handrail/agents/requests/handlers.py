@@ -4,11 +4,15 @@ Maps `fs/*`, `terminal/*`, `session/request_permission` and `elicitation/create`
 decides nothing; `acp/` receives the requests.
 """
 
+import math
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import cast
 
-from handrail.agents.lenient_json import bounded, cut, name, number, record, records, text
+import anyio.to_thread
+
+from handrail.agents.lenient_json import name, number, record, text
+from handrail.agents.requests._own_tools import configures_own_name, find_own_tool
+from handrail.agents.requests._permission import permission_answer, permission_input
 from handrail.agents.requests.agent_terminals import AgentTerminals
 from handrail.agents.requests.request_context import (
     BAD_PARAMS,
@@ -21,11 +25,15 @@ from handrail.agents.requests.request_context import (
 )
 from handrail.errors import Unwritable
 from handrail.gate.call import Outcome
-from handrail.gate.gate import Gate
-from handrail.store.values import Caller, Json
+from handrail.gate.gate import Gate, Request
+from handrail.store.actor import HANDRAIL
+from handrail.store.values import Caller, Ending, Json
 from handrail.terminal.terminals import Terminals
 
 __all__ = ["RequestContext", "RequestHandlers"]
+
+
+OWN_CALL_ASKS = Outcome(ending="done", by=HANDRAIL, message="The call itself asks when it is made.")
 
 
 class RequestHandlers:
@@ -61,6 +69,18 @@ class RequestHandlers:
         """The agent's session is over: drop its terminals."""
         self._terminals.forget(caller)
 
+    async def record_unasked(
+        self, tool_call: str, work: Json, ending: Ending, context: RequestContext
+    ) -> None:
+        """Record work that the agent did without asking; `work` holds its updates about it, merged. Work of our own
+        tools is left out: it has a call of its own."""
+        if context.has_own_tools and find_own_tool(self._gate, {"toolCall": work}, {}) is not None:
+            return
+        arguments = permission_input({"toolCall": work}, work, context.cwd, context.quirks)
+        arguments.pop("explanation", None)  # the texts of work that was done are its output
+        request = Request(tool="agent_work", input=arguments, caller=context.caller, patience=math.inf)
+        await self._gate.record(request, ending, lambda call: context.on_asked(tool_call, call.id))
+
     async def _read(self, params: Json, context: RequestContext) -> Json:
         path, limit = _path(params, context), number(params.get("limit"))
         arguments: Json = {"path": path, "line": max(1, number(params.get("line")) or 1)}
@@ -71,7 +91,7 @@ class RequestHandlers:
         if data.get("missing"):
             if context.quirks.missing_file_is_empty:
                 return {"content": ""}
-            raise error(NOT_FOUND, f"There is no file {path}.", {"uri": path})
+            raise error(NOT_FOUND, f"Resource not found: {path} does not exist.", {"uri": path})
         # A person who completes a call supplies its result under `output`.
         content = data.get("content", data.get("output"))
         if outcome is None or outcome.ending not in ("done", "completed") or not isinstance(content, str):
@@ -97,10 +117,19 @@ class RequestHandlers:
     async def _ask_permission(self, params: Json, context: RequestContext) -> Json:
         tool_call = name(record(params.get("toolCall")).get("toolCallId"))
         known = context.known(tool_call) if tool_call else {}
-        work = permission_input(params, known, context.cwd)
-        return permission_answer(
-            params, (await context.ask(self._gate, "agent_work", work, tool_call)).outcome
-        )
+        if await self._is_about_own_tool(params, known, context):
+            return permission_answer(params, OWN_CALL_ASKS)
+        work = permission_input(params, known, context.cwd, context.quirks)
+        reply = await context.ask(self._gate, "agent_work", work, tool_call)
+        if reply.outcome is not None and reply.outcome.ending == "denied":
+            context.on_denied(reply.call.title, reply.outcome)
+        return permission_answer(params, reply.outcome)
+
+    async def _is_about_own_tool(self, params: Json, known: Json, context: RequestContext) -> bool:
+        """Whether the work is a call of our own tools, which asks by itself when it arrives over MCP."""
+        if not context.has_own_tools or find_own_tool(self._gate, params, known) is None:
+            return False
+        return not await anyio.to_thread.run_sync(configures_own_name, context.cwd)
 
     async def _ask_form(self, params: Json, context: RequestContext) -> Json:
         form, tool_call = form_input(params), name(params.get("toolCallId"))
@@ -114,105 +143,6 @@ def _path(params: Json, context: RequestContext) -> str:
     if not path:
         raise error(BAD_PARAMS, "`path` is required: the absolute path of a file.")
     return str(Path(context.cwd, path))
-
-
-MOST = 200
-"""Locations or diffs of one question; more cannot be reviewed."""
-_TITLE = 1000
-
-
-def permission_input(params: Json, known: Json, cwd: str) -> Json:
-    """The input of `agent_work`; `known` holds the earlier updates about that tool call.
-
-    The request may omit or contradict them, so differing earlier values are shown as `before`.
-    """
-    update = record(params.get("toolCall"))
-    merged: Json = {**known, **{name: value for name, value in update.items() if value is not None}}
-    work, before = _describe_work(merged), _describe_work(known)
-    arguments: Json = {**work, "title": text(merged.get("title"))[:_TITLE], "cwd": cwd}
-    if any(before[name] not in (work[name], _NO_WORK[name]) for name in _NO_WORK):
-        arguments["before"] = before
-    if not _is_complete(merged) or not _is_complete(known):
-        arguments["partly"] = True
-    return arguments
-
-
-def _describe_work(tool_call: Json) -> Json:
-    diffs = [each for each in records(tool_call.get("content")) if each.get("type") == "diff"]
-    return {
-        "sort": text(tool_call.get("kind")) or "other",
-        "input": bounded(tool_call.get("rawInput")),
-        "locations": [_location(each) for each in records(tool_call.get("locations"))[:MOST]],
-        "diffs": [_diff(each) for each in diffs[:MOST]],
-    }
-
-
-_NO_WORK: Json = {"sort": "other", "input": None, "locations": [], "diffs": []}
-
-
-def _is_complete(tool_call: Json) -> bool:
-    """Whether the input holds everything: no list was cut, and no entry was malformed."""
-    diffs = [each for each in records(tool_call.get("content")) if each.get("type") == "diff"]
-    return (
-        len(diffs) <= MOST
-        and all(isinstance(each.get("path"), str) for each in diffs)
-        and _all_records(tool_call.get("content"))
-        and _all_records(tool_call.get("locations"))
-        and len(records(tool_call.get("locations"))) <= MOST
-    )
-
-
-def _all_records(value: object) -> bool:
-    entries = cast("list[object]", value) if isinstance(value, list) else None
-    return value is None or (entries is not None and len(records(entries)) == len(entries))
-
-
-def permission_answer(params: Json, outcome: Outcome | None) -> Json:
-    """The option that matches the outcome; `cancelled` if the agent offered none."""
-    options = [each for each in records(params.get("options")) if each.get("optionId") is not None]
-    match outcome and outcome.ending:
-        case "done":
-            chosen = _find_option(options, "allow")
-        case "denied" | "failed":
-            chosen = _find_option(options, "reject")
-            if chosen is not None and _is_ambiguous(options, chosen):
-                chosen = None
-        case _:
-            chosen = None
-    answer: Json = {"outcome": {"outcome": "cancelled"}}
-    if chosen is not None:
-        answer = {"outcome": {"outcome": "selected", "optionId": chosen.get("optionId")}}
-    if outcome is not None and outcome.ending != "done" and outcome.message:
-        answer["_meta"] = {"handrail": {"reason": outcome.message, "by": str(outcome.by)}}
-    return answer
-
-
-def _find_option(options: list[Json], verb: str) -> Json | None:
-    """Prefer `_once` to `_always`; also accept unknown kinds with the same prefix."""
-    for kind in (f"{verb}_once", f"{verb}_always", verb):
-        for option in options:
-            if option.get("kind") == kind or (kind == verb and text(option.get("kind")).startswith(verb)):
-                return option
-    return None
-
-
-def _is_ambiguous(options: list[Json], chosen: Json) -> bool:
-    """Whether the chosen id also stands for an option that does not reject."""
-    alike = [each for each in options if each.get("optionId") == chosen.get("optionId")]
-    return not all(text(each.get("kind")).startswith("reject") for each in alike)
-
-
-def _location(location: Json) -> Json:
-    return {"path": text(location.get("path")), "line": number(location.get("line"))}
-
-
-def _diff(diff: Json) -> Json:
-    old = diff.get("oldText")
-    return {
-        "path": text(diff.get("path")),
-        "old": cut(old) if isinstance(old, str) else None,
-        "new": cut(text(diff.get("newText"))),
-    }
 
 
 def form_input(params: Json) -> Json:

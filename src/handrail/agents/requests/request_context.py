@@ -27,9 +27,19 @@ class Quirks(Protocol):
     @property
     def writes_itself(self) -> bool: ...
 
+    @property
+    def title_is_command(self) -> bool: ...
+
+    @property
+    def input_in_content(self) -> bool: ...
+
 
 def _nothing_known(_tool_call: str) -> Json:
     return {}
+
+
+def _ignore_denial(_title: str, _outcome: Outcome) -> None:
+    return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +54,10 @@ class RequestContext:
     """Called with the agent's tool call id and the id of our call that asks about it."""
     known: Callable[[str], Json] = _nothing_known
     """Returns the agent's updates about one of its tool calls, merged, in the protocol's fields."""
+    on_denied: Callable[[str, Outcome], None] = _ignore_denial
+    """Called with the title of the agent's own work that was denied, and the outcome with the reason."""
+    has_own_tools: bool = False
+    """Whether the session was given our MCP server."""
 
     @property
     def owner(self) -> tuple[str, str]:
