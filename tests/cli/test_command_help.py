@@ -36,9 +36,13 @@ COMMANDS = [
     "keys",
     "threads",
     "thread",
+    "transcripts",
+    "clients",
     "export",
     "import",
     "search",
+    "connect",
+    "disconnect",
     "credential",
     "credentials",
     "demo",
@@ -50,7 +54,7 @@ HEADINGS = {
     "Terminals": "terminals",
     "Agents": "agents",
     "Rules": "rules",
-    "Clients": "mcp",
+    "Clients": "connect",
     "Diagnose": "doctor",
 }
 """Each heading of the overview with its first command, in order."""

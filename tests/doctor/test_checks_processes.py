@@ -38,12 +38,26 @@ def test_a_daemon_that_runs_is_ok_with_its_keeper_and_version(alone: Home) -> No
 
 def test_a_daemon_that_is_down_or_was_killed_is_a_warning_with_its_command(alone: Home) -> None:
     assert (found(alone)["daemon"].level, found(alone)["daemon"].fix) == ("warn", "handrail up")
+    (alone.path / "config.toml").write_text("[daemon]\nrestart = false\n")
     alone.up()
     kill(alone.ok("status", "--json").json["pid"])
     assert found(alone)["daemon"].level == "warn"
     assert "still holds what the last daemon started" in found(alone)["keeper"].says
     alone.ok("down")
     assert "keeper" not in found(alone)
+
+
+def test_a_daemon_that_the_keeper_restarted_is_a_warning(alone: Home) -> None:
+    alone.up()
+    assert "restarts" not in found(alone)
+    before = alone.ok("status", "--json").json
+    kill(before["pid"])
+    alone.comes_up()
+    assert (found(alone)["restarts"].level, found(alone)["keeper"].level) == ("warn", "ok")
+    assert "restarted the daemon once" in found(alone)["restarts"].says
+    after = alone.ok("status", "--json").json
+    assert (after["restarts"], after["pid"] != before["pid"]) == (1, True)
+    assert "restarted by the keeper 1 time, last" in alone.ok("status").out
 
 
 def test_a_daemon_of_another_version_is_a_warning(alone: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ handrail chat                       talk with an agent
 handrail keys set anthropic         store an API key for Handrail's agent
 handrail search 'flaky test'        search conversations and calls
 handrail demo                       try everything with a scripted agent
-claude mcp add handrail -- handrail mcp"""
+handrail connect claude             let Handrail decide about its tools"""
 
 
 class HandrailHelp(GroupWithHeadings):
@@ -38,10 +38,10 @@ class HandrailHelp(GroupWithHeadings):
         "Terminals": ("terminals", "terminal", "shell"),
         "Agents": (
             *("agents", "agent", "keys", "chat"),
-            *("threads", "thread", "export", "import", "search"),
+            *("threads", "thread", "transcripts", "export", "import", "search"),
         ),
         "Rules": ("rules", "trust"),
-        "Clients": ("mcp", "credential", "credentials"),
+        "Clients": ("connect", "disconnect", "clients", "mcp", "credential", "credentials"),
         "Diagnose": ("doctor", "config"),
     }
 
@@ -62,7 +62,10 @@ COMMANDS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("handrail.cli.commands.chat", "add_to", ("chat",)),
     ("handrail.cli.commands.agents", "add_keys_to", ("keys",)),
     ("handrail.cli.commands.threads", "add_to", ("threads", "thread", "export", "import")),
+    ("handrail.cli.commands.transcripts", "add_to", ("transcripts",)),
+    ("handrail.cli.commands.clients", "add_to", ("clients",)),
     ("handrail.cli.commands.threads", "add_search_to", ("search",)),
+    ("handrail.cli.commands.connect", "add_to", ("connect", "disconnect")),
     ("handrail.cli.commands.credentials", "add_to", ("credential", "credentials")),
     ("handrail.cli.commands.demo", "add_to", ("demo",)),
 )

@@ -70,7 +70,9 @@ class AgentView(TypedDict):
     found: bool
     install: str | None
     logins: list[LoginView]
+    manager: Literal["npm", "uv"] | None
     name: str
+    package: str | None
     running: bool
     source: Literal["built in", "config", "known"]
     title: str
@@ -168,6 +170,12 @@ class ApprovalWithdrawn(TypedDict):
     call: str
     kind: Literal["ApprovalWithdrawn"]
     why: str
+
+
+class Asking(TypedDict):
+    asks: Literal["commands", "everything", "nobody"]
+    mode: str
+    switch: ModeSwitch | None
 
 
 class AsksView(TypedDict):
@@ -314,7 +322,7 @@ class CallView(TypedDict):
 
 class Caller(TypedDict):
     client: str
-    door: Literal["acp", "cli", "http", "page", "stdio"]
+    door: Literal["acp", "cli", "hook", "http", "page", "stdio"]
     key: str
     operation: str | None
     thread: str | None
@@ -329,7 +337,7 @@ class Choice(TypedDict):
 
 
 class Claim(TypedDict):
-    action: Literal["connect", "delete", "read", "recall", "run", "stop", "type", "write"]
+    action: Literal["connect", "delete", "plan", "read", "recall", "run", "stop", "type", "write"]
     inside: bool
     opaque: str
     protected: bool
@@ -337,7 +345,29 @@ class Claim(TypedDict):
     words: list[str]
 
 
+class ClientView(TypedDict):
+    approvals: list[str]
+    client: str
+    folder: str
+    key: str
+    message: str
+    pid: int | None
+    session: str
+    since: int
+    started_at: int
+    state: Literal["idle", "needs_you", "working"]
+    terminal_id: str | None
+    title: str
+    tool: str
+    tty: str
+
+
+class CloseBody(TypedDict):
+    which: Literal["agent_gone"]
+
+
 class Closed(TypedDict):
+    agent_gone: bool
     argv: list[str]
     asks: AsksView | None
     attached: bool
@@ -669,6 +699,8 @@ class Health(TypedDict):
     hung_keeper: int | None
     keeper: ProcessHealth | None
     ok: bool
+    restarted_at: int | None
+    restarts: int
     version: str
 
 
@@ -716,6 +748,7 @@ JsonValue: TypeAlias = "Any"
 
 
 class LiveEntries(TypedDict):
+    clients: list[ClientView] | None
     entries: list[Entry]
     now: int
 
@@ -795,6 +828,13 @@ class Mode(TypedDict):
     description: str
     id: str
     name: str
+
+
+class ModeSwitch(TypedDict):
+    id: str
+    name: str
+    setting: Literal["mode", "option"]
+    value: str
 
 
 class Modes(TypedDict):
@@ -1248,6 +1288,7 @@ class TerminalContent(TypedDict):
 
 
 class TerminalDetail(TypedDict):
+    agent_gone: bool
     argv: list[str]
     asks: AsksView | None
     at_prompt: bool | None
@@ -1335,6 +1376,7 @@ class TerminalTyped(TypedDict):
 
 
 class TerminalView(TypedDict):
+    agent_gone: bool
     argv: list[str]
     asks: AsksView | None
     attached: bool
@@ -1408,6 +1450,7 @@ class ThreadDeleted(TypedDict):
 
 class ThreadDetail(TypedDict):
     agent: str
+    asks: Literal["commands", "everything", "nobody"] | None
     created_at: int
     forked_from: str | None
     id: str
@@ -1464,6 +1507,7 @@ class ThreadRenamed(TypedDict):
 
 class ThreadView(TypedDict):
     agent: str
+    asks: Literal["commands", "everything", "nobody"] | None
     created_at: int
     forked_from: str | None
     id: str
@@ -1479,6 +1523,29 @@ class ThreadView(TypedDict):
     title: str
     updated_at: int
     workspace: str | None
+
+
+class TranscriptDetail(TypedDict):
+    client: Literal["claude", "codex", "gemini", "opencode"]
+    client_title: str
+    folder: str
+    said: list[MessageView]
+    session: str
+    shortened: bool
+    size: int | None
+    skipped: int
+    title: str
+    updated_at: int
+
+
+class TranscriptView(TypedDict):
+    client: Literal["claude", "codex", "gemini", "opencode"]
+    client_title: str
+    folder: str
+    session: str
+    size: int | None
+    title: str
+    updated_at: int
 
 
 class TypedView(TypedDict):
@@ -1556,9 +1623,13 @@ class Get(Protocol):
         q: str | None = None,
         before: int | None = None,
         limit: int | None = None,
+        caller: str | None = None,
+        unasked: bool | None = None,
     ) -> list[CallView]: ...
     @overload
     def __call__(self, a: Literal["calls"], b: str, /) -> CallDetail: ...
+    @overload
+    def __call__(self, a: Literal["clients"], /) -> list[ClientView]: ...
     @overload
     def __call__(self, a: Literal["credentials"], /) -> list[CredentialView]: ...
     @overload
@@ -1645,6 +1716,12 @@ class Get(Protocol):
         limit: int | None = None,
     ) -> ThreadPage: ...
     @overload
+    def __call__(
+        self, a: Literal["transcripts"], /, *, folder: str | None = None, limit: int | None = None
+    ) -> list[TranscriptView]: ...
+    @overload
+    def __call__(self, a: Literal["transcripts"], b: str, c: str, /) -> TranscriptDetail: ...
+    @overload
     def __call__(self, a: Literal["undo"], b: str, /) -> UndoView: ...
 
 
@@ -1705,6 +1782,10 @@ class Post(Protocol):
     def __call__(self, a: Literal["sign-in"], /, *, body: SignInBody) -> SignedIn: ...
     @overload
     def __call__(self, a: Literal["terminals"], /, *, body: OpenBody) -> TerminalView: ...
+    @overload
+    def __call__(
+        self, a: Literal["terminals"], b: Literal["close"], /, *, body: CloseBody
+    ) -> list[Closed]: ...
     @overload
     def __call__(self, a: Literal["terminals"], b: str, c: Literal["close"], /) -> Closed: ...
     @overload

@@ -20,6 +20,7 @@ from handrail.doctor.checks import (
     check_ripgrep,
     check_rule_tables,
 )
+from handrail.doctor.client_checks import check_clients
 from handrail.doctor.installation import (
     check_installation,
     check_ptrace,
@@ -41,6 +42,7 @@ def examine(places: Places) -> Iterator[Finding]:
     yield check_page(Path(__file__).parent.parent)
     yield check_ripgrep()
     yield check_own_agent(places, os.environ)
+    yield from check_clients(places)
     yield check_installation()
     yield check_search_path(os.environ)
     yield from check_ptrace()

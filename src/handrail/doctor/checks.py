@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
@@ -72,6 +73,7 @@ def check_processes(places: Places, within: float = ANSWER_SECONDS) -> Iterator[
     yield Finding(name="daemon", level="ok", says=f"Runs at {reply['url']} (pid {reply['pid']}).")
     yield _check_version(reply["version"])
     yield _check_keeper(health)
+    yield from _check_restarts(places, health)
     yield from _check_policy(places, policy)
     yield from _check_port(places, reply["url"])
 
@@ -98,6 +100,16 @@ def _check_keeper(health: dict[str, Any]) -> Finding:
         return _explain_hung_keeper(hung)
     says = "The daemon has lost its keeper, so no command can be run."
     return Finding(name="keeper", level="bad", says=says, fix="handrail restart")
+
+
+def _check_restarts(places: Places, health: dict[str, Any]) -> Iterator[Finding]:
+    """Whether the keeper had to restart the daemon."""
+    restarts, at = health.get("restarts", 0), health.get("restarted_at")
+    if restarts and at:
+        often = "once" if restarts == 1 else f"{restarts} times"
+        when = datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        says = f"The keeper restarted the daemon {often}, last at {when}: it had ended unexpectedly."
+        yield Finding(name="restarts", level="warn", says=says, fix=f"look for the reason in {places.logs}")
 
 
 def _explain_hung_daemon(places: Places, problem: Exception) -> Finding:

@@ -13,7 +13,7 @@ from tests.support.scripted_daemon import BOUND, SRC
 
 from handrail.cli.command_line import run
 from handrail.cli.commands.shell_profile import BACKUP, build_profile
-from handrail.cli.jsonc import parse
+from handrail.clients.jsonc import parse
 
 SYSTEM, BASE = ("osx", "Library/Application Support") if sys.platform == "darwin" else ("linux", ".config")
 PROFILES = f"terminal.integrated.profiles.{SYSTEM}"

@@ -1,9 +1,12 @@
 """`handrail threads`, `thread`, `export` and `import`."""
 
 import json
+from typing import Any
 
 import pytest
 from tests.support.cli_home import Home
+
+from handrail.cli.commands.threads import describe_asks
 
 pytestmark = pytest.mark.e2e
 
@@ -24,6 +27,21 @@ def test_conversations_are_listed_named_and_deleted(handrail: Home, thread: str)
     assert handrail.ok("thread", "delete", thread, "--yes").out == f"Deleted {thread}.\n"
     assert "No conversations yet" in handrail.ok("threads", "--here").err
     assert f"There is no thread {thread}" in handrail.run("thread", "rename", thread, "Gone").err
+
+
+@pytest.mark.parametrize(
+    ("asks", "words"),
+    [("nobody", "asks nobody"), ("commands", "asks about commands only"), ("everything", ""), (None, "")],
+)
+def test_an_agent_that_acts_without_asking_is_marked(asks: str | None, words: str) -> None:
+    row: Any = {"asks": asks}
+    assert describe_asks(row) == words
+
+
+def test_nothing_of_a_plain_conversation_was_done_unasked(handrail: Home, thread: str) -> None:
+    assert handrail.ok("calls", "--unasked", "--json").json == []
+    assert "No call matches" in handrail.ok("calls", "--unasked").err
+    assert "give no filters" in handrail.run("calls", "-f", "--unasked").err
 
 
 def test_a_conversation_goes_out_as_markdown_or_json_and_comes_in_again(handrail: Home, thread: str) -> None:

@@ -1,10 +1,10 @@
 """An approval in full, from what will run."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from handrail.cli.render.approval_card import show_approval, show_edit
+from handrail.cli.render.approval_card import is_told_later, show_approval, show_edit
 
 ASKED: dict[str, Any] = {
     "id": "a1",
@@ -72,6 +72,40 @@ def test_a_diff_is_shown_line_by_line_and_no_odd_line_break_hides_in_it(
 def test_a_path_or_a_bare_input_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert "  /etc/passwd\n" in shown({"kind": "path", "path": "/etc/passwd"}, capsys)
     assert "  path: x\n" in shown(None, capsys)
+
+
+def test_an_input_without_a_preview_is_json_and_the_agents_words_are_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    work: dict[str, Any] = {
+        "title": "Bash",
+        "input": {"a": None, "b": "ü"},
+        "locations": [],
+        "before": None,
+        "explanation": "Running: ls",
+    }
+    show_approval(cast("Any", {**ASKED, "tool": "agent_work", "input": work, "preview": None}))
+    out = capsys.readouterr().out
+    assert 'input: {"a": null, "b": "ü"}' in out
+    assert "Agent says: “Running: ls”" in out
+    assert "locations" not in out
+    assert "None" not in out
+
+
+@pytest.mark.parametrize(
+    ("tool", "door", "client", "later"),
+    [
+        ("agent_work", "acp", "codex", True),
+        ("agent_work", "acp", "handrail", False),
+        ("write_file", "acp", "codex", False),
+        ("execute_command", "stdio", "codex", False),
+    ],
+)
+def test_an_agent_whose_protocol_has_no_place_for_a_reason_reads_it_later(
+    tool: str, door: str, client: str, later: bool
+) -> None:
+    approval: Any = {**ASKED, "tool": tool, "caller": {"door": door, "client": client, "workspace": None}}
+    assert is_told_later(approval) is later
 
 
 def test_what_would_be_typed_stands_with_its_terminal_owner_program_and_place(

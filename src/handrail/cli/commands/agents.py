@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -16,6 +17,7 @@ from handrail.cli.client import reach
 from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Failure
+from handrail.cli.package_versions import NewestVersions, find_newest_versions
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
 from handrail.paths import Places
 
@@ -26,7 +28,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    add_command(app, "agents", "handrail agents", "handrail agents --json")(agents)
+    add_command(app, "agents", "handrail agents", "handrail agents --json", "handrail agents --refresh")(
+        agents
+    )
     add_command(
         app,
         "agent",
@@ -36,10 +40,18 @@ def add_to(app: typer.Typer) -> None:
     )(agent)
 
 
-def agents(as_json_: AsJson = False) -> None:
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Look up the newest versions with npm and pip (needs a network).")
+]
+
+
+def agents(as_json_: AsJson = False, refresh: Refresh = False) -> None:
     """List installed agents, and how to install the others."""
     with reach("person") as link:
         rows = link.get("agents")
+    if refresh:
+        _show_newest(rows, as_json_)
+        return
     if as_json_:
         print_json(rows)
         return
@@ -56,6 +68,38 @@ def agents(as_json_: AsJson = False) -> None:
         note((f"{exact_line(row['name'])}: {exact_line(row['why'])}", "yellow"))
     ready = next((row["name"] for row in installed if row not in without_key), "NAME")
     note((f"handrail chat --agent {exact_line(ready)}", "bold"), " starts a conversation.")
+
+
+def _show_newest(rows: list[AgentView], as_json_: bool) -> None:
+    """Print the newest version of each known agent, and how to update those that are installed."""
+    packages = {row["name"]: (row["manager"], row["package"]) for row in rows}
+    known = {name: (manager, package) for name, (manager, package) in packages.items() if manager and package}
+    newest = find_newest_versions(known)
+    if as_json_:
+        print_json([{**row, "newest": newest.versions.get(row["name"])} for row in rows])
+    else:
+        listed = [row for row in rows if row["name"] in newest.versions]
+        if listed:
+            print_table(
+                ("NAME", "INSTALLED", "NEWEST", "INSTALL WITH"),
+                [_newest_cells(row, newest) for row in listed],
+            )
+        for sentence in newest.problems:
+            note((exact_line(sentence), "yellow"))
+    if known and not newest.versions:
+        raise Failure("No registry answered, so nothing is known about newer versions. Is there a network?")
+
+
+def _newest_cells(row: AgentView, newest: NewestVersions) -> tuple[Piece, ...]:
+    version = newest.versions[row["name"]]
+    is_newest = row["found"] and row["version"] == version
+    shown: Piece = (version, "green" if is_newest else "yellow" if row["found"] else "")
+    command = {
+        "npm": f"npm install --global {row['package']}@latest",
+        "uv": f"uv tool install --upgrade {shlex.quote(row['package'] or '')}",
+    }
+    install = "" if is_newest else command[row["manager"] or "npm"]
+    return row["name"], row["version"] or ("?" if row["found"] else "—"), shown, install
 
 
 def agent() -> NoReturn:

@@ -19,7 +19,7 @@ from handrail.cli.command_help import add_command
 from handrail.cli.commands.rules import describe_new_rule, flatten_rule
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.approval_card import show_approval, show_edit
+from handrail.cli.render.approval_card import is_told_later, show_approval, show_edit
 from handrail.cli.render.formats import (
     find_by_prefix,
     format_caller,
@@ -323,7 +323,9 @@ def approve(
 
 def deny(
     id: ApprovalId,
-    reason: Annotated[str, typer.Option("-m", "--reason", help="Reason; the agent reads it.")] = "",
+    reason: Annotated[
+        str, typer.Option("-m", "--reason", help="Reason; the agent reads it, some with their next prompt.")
+    ] = "",
     as_json_: AsJson = False,
 ) -> None:
     """Deny a call, with an optional reason for the agent. Other calls are not affected."""
@@ -407,4 +409,9 @@ def _send_and_show(link: Link, approval: ApprovalView, answer: Answer, for_progr
     say(
         (word, style), f" {answered['id']}", escape_line_breaks(f": {answer.reason}") if answer.reason else ""
     )
+    if answer.reason and is_told_later(approval):
+        client = escape_line_breaks(approval["caller"]["client"])
+        note(
+            (f"{client} reads the reason with its next prompt; the answer itself has no place for it.", "dim")
+        )
     show_created_rules(approval, rules)

@@ -53,22 +53,25 @@ def calls(
     tool: Annotated[str | None, typer.Option(help="Only calls of this tool.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only calls by this client.")] = None,
     q: Annotated[str | None, typer.Option("--query", "-q", help="Only calls that contain this text.")] = None,
+    unasked: Annotated[bool, typer.Option("--unasked", help="Only what agents did without asking.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of calls.")] = 50,
     as_json_: AsJson = False,
 ) -> None:
     """List calls, newest first, or follow them with -f."""
     if follow:
-        if status or tool or agent or q:
+        if status or tool or agent or q or unasked:
             raise typer.BadParameter("-f shows every call; give no filters with it.")
         _follow(as_json_)
         return
     with reach("read") as link:
-        rows = link.get("calls", status=status, tool=tool, agent=agent, q=q, limit=limit)
+        rows = link.get(
+            "calls", status=status, tool=tool, agent=agent, q=q, unasked=unasked or None, limit=limit
+        )
     if as_json_:
         print_json(rows)
     elif rows:
         print_table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in rows])
-    elif status or tool or agent or q:
+    elif status or tool or agent or q or unasked:
         note("No call matches. `handrail calls` lists all of them.")
     else:
         note("No calls. Connect an agent (`handrail mcp --help` shows how), or try `handrail demo`.")
@@ -133,6 +136,8 @@ def _decision_note(row: CallView) -> str:
     """The id to look up: of the open approval, or of the person's rule that allowed the call."""
     if row["status"] == "waiting":
         return f"  (approval {row['approval_id']})"
+    if row["allowed_by"] == "nobody":
+        return "  (unasked)"
     return f"  ({row['allowed_by']})" if re.fullmatch(r"rule r[0-9a-f]{10}", row["allowed_by"] or "") else ""
 
 

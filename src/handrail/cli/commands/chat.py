@@ -19,7 +19,7 @@ import typer
 from handrail.cli.chat_session import ChatSession, Recipient
 from handrail.cli.client import Link, Live
 from handrail.cli.command_help import add_command
-from handrail.cli.commands.threads import find_thread
+from handrail.cli.commands.threads import describe_asks, find_thread
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import workspace
@@ -119,6 +119,8 @@ def _read_piped_prompt() -> str:
 def _show_greeting(row: ThreadView, agent: str) -> None:
     title = exact_line(row["title"]) or "a new conversation"
     note((f"{agent} · {title} ({row['id']})", "bold"))
+    if agent == row["agent"] and (words := describe_asks(row)):
+        note((f"{agent} {words} in its present mode. The page offers the mode that asks.", "yellow"))
     note(("Enter sends, Ctrl-C stops the agent, Ctrl-D leaves.", "dim"))
 
 

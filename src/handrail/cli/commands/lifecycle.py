@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import time
 import webbrowser
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -115,10 +116,16 @@ def _hangs(places: Places) -> bool:
 
 
 def _end_by_force(places: Places) -> None:
-    """End the daemon, then the keeper: a daemon that loses its keeper would start another."""
+    """End the daemon, then the keeper: a daemon that loses its keeper would start another.
+
+    The keeper is halted meanwhile: it would restart the daemon.
+    """
     found = {"daemon": find_daemon(places), "keeper": find_keeper(places)}
     ended = {name: pid for name, pid in found.items() if pid is not None}
     note((f"Ending {' and '.join(f'the {name} (process {pid})' for name, pid in ended.items())} …", "dim"))
+    if (keeper := found["keeper"]) is not None:
+        with suppress(OSError):
+            os.kill(keeper, signal.SIGSTOP)
     left = [f"the {name} (process {pid})" for name, pid in ended.items() if not end_process(pid)]
     if left:
         raise Failure(

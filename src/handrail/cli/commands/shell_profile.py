@@ -19,8 +19,8 @@ import typer
 import handrail
 from handrail.cli.command_help import add_command
 from handrail.cli.failure import Failure
-from handrail.cli.jsonc import NotAnObject, NotJson, parse, remove_member, set_member, value_text
 from handrail.cli.render.output import note, say
+from handrail.clients.jsonc import NotAnObject, NotJson, parse, remove_member, set_member, value_text
 from handrail.paths import Places
 
 Editor = Literal["vscode", "insiders", "vscodium", "cursor"]

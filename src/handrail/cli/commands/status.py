@@ -5,6 +5,7 @@
 
 import json
 import os
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -17,7 +18,7 @@ from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command
 from handrail.cli.commands.accept_policy import find_policy, format_change, warn_of_changes
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.formats import format_count
+from handrail.cli.render.formats import format_ago, format_count
 from handrail.cli.render.output import Piece, print_json, print_table, say
 from handrail.door.own_processes import describe_hung_keeper, find_hung_keeper
 from handrail.paths import Places
@@ -65,6 +66,10 @@ class Status:
     """Running calls."""
     waiting: int
     """Open approvals."""
+    restarts: int
+    """How often the keeper has restarted the daemon because it had ended unexpectedly."""
+    restarted_at: int | None
+    """When that was last, in milliseconds since 1970."""
     held: tuple[str, ...]
     """What changed without Handrail and no person has accepted; while there is any, everything asks."""
 
@@ -80,6 +85,12 @@ def status(as_json_: AsJson = False) -> None:
     say(("● ", "green"), f"Handrail {state.version} runs at {state.url}")
     keeper = f", keeper {state.keeper_pid}" if state.keeper_pid else ", no keeper"
     say(f"  process {state.pid}{keeper}")
+    if state.restarted_at:
+        often, when = (
+            format_count(state.restarts, "time"),
+            format_ago(state.restarted_at, int(time.time() * 1000)),
+        )
+        say((f"  restarted by the keeper {often}, last {when}: the daemon had ended unexpectedly", "yellow"))
     say(f"  home    {state.home}")
     say(f"  calls   {state.running} running, {format_count(state.waiting, 'approval')} waiting for you")
     if state.hung_keeper_pid:
@@ -189,6 +200,8 @@ def _build_status(link: Link, policy: "PolicyView | None") -> Status:
         hung_keeper_pid=health.get("hung_keeper"),
         running=sum(call["status"] == "running" for call in state["calls"]),
         waiting=len(state["approvals"]),
+        restarts=health.get("restarts", 0),
+        restarted_at=health.get("restarted_at"),
         held=tuple(format_change(change) for change in policy["changes"]) if policy else (),
     )
 

@@ -301,6 +301,10 @@ def terminals(
         print_json(rows)
     elif rows:
         print_table(("ID", "STATE", "SINCE", "OF", "NAME", "PID", "CWD"), [_cells(row) for row in rows])
+        if any(row.get("agent_gone") for row in rows):
+            note(
+                "agent gone: runs on, though its agent ended with the daemon. `handrail terminal close ID` stops it."
+            )
     elif every:
         note("No terminals. `handrail shell` opens one.")
     else:
@@ -342,6 +346,8 @@ def terminal_state(row: TerminalView) -> Piece:
         return ("● asks for a secret" if row["asks"]["secret"] else "● asks", "yellow")
     if row["taken"]:
         return "◐ taken over", "yellow"
+    if row.get("agent_gone"):
+        return "◐ agent gone", "yellow"
     return (f"◐ {row['foreground'] or 'busy'}", "blue") if row["busy"] else ("◐ running", "blue")
 
 

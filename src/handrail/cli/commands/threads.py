@@ -14,6 +14,7 @@ import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command, plain_app
+from handrail.cli.commands.transcripts import find_transcript
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project
@@ -29,6 +30,9 @@ MOST = 1000
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="Id of a thread, or its first letters.")]
+ExportId = Annotated[
+    str, typer.Argument(metavar="THREAD", help="Id of a thread, or CLIENT:SESSION of a client's transcript.")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,6 +53,7 @@ def add_to(app: typer.Typer) -> None:
         "handrail export h3f",
         "handrail export h3f --json > talk.json",
         "handrail export h3f -o talk.md",
+        "handrail export claude:d5bb",
     )(export)
     add_command(app, "import", "handrail import talk.json")(import_)
 
@@ -62,14 +67,20 @@ def threads(
     workspace = str(project(None)) if here else None
     with reach("person") as link:
         rows = link.get("threads", workspace=workspace, limit=limit)
+    used = [row for row in rows if not _is_untouched(row)]
     if as_json_:
         print_json(rows)
-    elif rows:
+    elif used:
         print_table(
-            ("ID", "STATE", "UPDATED", "AGENT", "MESSAGES", "FOLDER", "TITLE"), [_cells(row) for row in rows]
+            ("ID", "STATE", "UPDATED", "AGENT", "MESSAGES", "FOLDER", "TITLE"), [_cells(row) for row in used]
         )
     else:
         note("No conversations yet. `handrail chat` begins one.")
+
+
+def _is_untouched(row: ThreadView) -> bool:
+    """Whether it is the thread that the first start creates, and nobody has written in it."""
+    return row["title"] == "Default" and row["workspace"] is None and row["messages"] == 0
 
 
 def rename(
@@ -97,7 +108,7 @@ def delete(
 
 
 def export(
-    thread: ThreadId,
+    thread: ExportId,
     as_json_: Annotated[bool, typer.Option("--json", help="Export JSON, for `handrail import`.")] = False,
     markdown: Annotated[bool, typer.Option("--md", help="Export Markdown (the default).")] = False,
     output: Annotated[
@@ -108,7 +119,8 @@ def export(
     if as_json_ and markdown:
         raise typer.BadParameter("Give --md or --json, not both.")
     with reach("person") as link:
-        data = link.fetch("threads", find_thread(link, thread), "export", format="json" if as_json_ else "md")
+        path = _find_export(link, thread)
+        data = link.fetch(*path, "export", format="json" if as_json_ else "md")
     if output is None:
         write_bytes(data) if as_json_ else write_text(data.decode())
         return
@@ -135,6 +147,13 @@ def import_(
     say(f"{row['id']}  {exact_line(row['title'])}, {format_count(row['messages'], 'message')}")
 
 
+def _find_export(link: Link, typed: str) -> tuple[str, ...]:
+    """The path of a thread or, for CLIENT:SESSION, of a transcript. Raises Failure."""
+    if ":" in typed:
+        return ("transcripts", *find_transcript(link, typed))
+    return "threads", find_thread(link, typed)
+
+
 def find_thread(link: Link, typed: str) -> str:
     """Find a thread by id or prefix. Raises Failure."""
     return find_by_prefix(typed, [row["id"] for row in link.get("threads", limit=MOST)], "thread")
@@ -143,7 +162,13 @@ def find_thread(link: Link, typed: str) -> str:
 def _cells(row: ThreadView) -> tuple[Piece, ...]:
     folder = (row["workspace"] or "").rstrip("/").rpartition("/")[2]
     updated = format_ago(row["updated_at"], int(time.time() * 1000))
-    return row["id"], _thread_state(row), updated, row["agent"], str(row["messages"]), folder, row["title"]
+    agent = row["agent"] + (f", {words}" if (words := describe_asks(row)) else "")
+    return row["id"], _thread_state(row), updated, agent, str(row["messages"]), folder, row["title"]
+
+
+def describe_asks(row: ThreadView) -> str:
+    """What the agent does without asking in its present mode; empty if it asks about everything, or it is not known."""
+    return {"nobody": "asks nobody", "commands": "asks about commands only"}.get(row.get("asks") or "", "")
 
 
 _ENDS = {

@@ -35,7 +35,7 @@ from handrail.cli.commands.rules import describe_impact
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.interactive.keyboard import ApprovalKeys
-from handrail.cli.render.approval_card import show_approval, show_edit
+from handrail.cli.render.approval_card import is_told_later, show_approval, show_edit
 from handrail.cli.render.formats import format_state
 from handrail.cli.render.output import say
 
@@ -139,7 +139,12 @@ class Question:
         say((message, "dim"))
 
     def _deny_with_reason(self) -> None:
-        reason = self._keys.line("Reason (the agent reads it; empty goes back):")
+        when = (
+            "the agent reads it with its next prompt"
+            if is_told_later(self._approval)
+            else "the agent reads it"
+        )
+        reason = self._keys.line(f"Reason ({when}; empty goes back):")
         if reason:
             self._send(Answer(kind="deny", reason=reason))
 

@@ -5,6 +5,7 @@ The preview comes from the values that will run, never from the agent's descript
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,13 @@ def show_edit(approval: ApprovalView, edit: EditView, input: dict[str, Any]) -> 
     say("The agent will be told: ", indent(edit["tells"]).lstrip())
 
 
+def is_told_later(approval: ApprovalView) -> bool:
+    """Whether the reason of a denial reaches the agent only with a prompt: ACP's answer to a permission request has no
+    place for it. Our own agent reads it there nevertheless."""
+    caller = approval["caller"]
+    return approval["tool"] == "agent_work" and caller["door"] == "acp" and caller["client"] != "handrail"
+
+
 def _show_preview(approval: ApprovalView | EditView, input: dict[str, Any]) -> None:
     lines = preview_lines(approval["preview"], input)
     for line in (*lines, *part_lines(approval)):
@@ -129,6 +137,7 @@ _VERBS = {
     "type": "types",
     "stop": "ends",
     "recall": "recalls",
+    "plan": "notes",
 }
 _PLACED = {"read", "write", "delete", "run"}
 
@@ -234,9 +243,15 @@ def _path(preview: PathPreview) -> list[list[Piece]]:
 
 def _input(input: dict[str, Any]) -> list[list[Piece]]:
     return [
-        [f"  {escape_line_breaks(name)}: ", (escape_line_breaks(str(value)), "bold")]
+        [f"  {escape_line_breaks(name)}: ", (escape_line_breaks(_value_text(value)), "bold")]
         for name, value in input.items()
+        if value not in (None, [], {}) and not _is_prose(name, value)
     ]
+
+
+def _value_text(value: object) -> str:
+    """Text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _typed(preview: InputPreview) -> list[list[Piece]]:

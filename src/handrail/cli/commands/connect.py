@@ -1,0 +1,467 @@
+"""`handrail connect` and `handrail disconnect`: write Handrail's entries into clients' files, list them, remove them.
+
+`handrail.clients` has the facts about each client and does the work; nothing is written that was not shown.
+"""
+
+import difflib
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from handrail.cli.client import reach
+from handrail.cli.command_help import add_command
+from handrail.cli.commands.connect_proof import prove
+from handrail.cli.failure import Failure
+from handrail.cli.folder import project, top_level
+from handrail.cli.interactive.keyboard import confirm
+from handrail.cli.render.output import Piece, note, print_json, print_table, say
+from handrail.clients.client_facts import Client, Machine, Setup
+from handrail.clients.client_program import find_version
+from handrail.clients.config_file import FileProblem
+from handrail.clients.connection_plan import (
+    ConfigChange,
+    ConnectionPlan,
+    ConnectRefused,
+    needs_root,
+    plan_connect,
+    plan_disconnect,
+    stage,
+)
+from handrail.clients.connection_plan import (
+    connect as carry_out,
+)
+from handrail.clients.connection_plan import (
+    disconnect as take_out,
+)
+from handrail.clients.connection_state import ClientState, examine_clients, find_other_entries
+from handrail.clients.connections import Connection, Connections
+from handrail.clients.known_clients import NAMES, find_client
+from handrail.clients.launcher_path import find_launcher, find_problem
+from handrail.paths import Places
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+ScopeOption = Annotated[
+    Literal["user", "project"], typer.Option(help="Your own configuration, or files in this project.")
+]
+_STYLES = {
+    "connected": "green",
+    "drifted": "yellow",
+    "overridden": "red",
+    "other Handrail": "yellow",
+    "found": "",
+}
+
+
+def add_to(app: typer.Typer) -> None:
+    add_command(
+        app,
+        "connect",
+        "handrail connect",
+        "handrail connect claude",
+        "handrail connect --all --dry-run",
+        "handrail connect codex --no-mcp",
+        "handrail connect claude --scope project",
+        "handrail connect claude --locked",
+        "handrail connect gemini --single-question",
+        "handrail connect claude --prove",
+    )(connect)
+    add_command(
+        app, "disconnect", "handrail disconnect claude", "handrail disconnect claude --scope project"
+    )(disconnect)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """The options of `connect` that decide what is written."""
+
+    scope: Literal["user", "project"]
+    has_mcp: bool
+    has_hooks: bool
+    is_locked: bool
+    is_single_question: bool
+    is_forced: bool
+    launcher: str
+
+
+def connect(
+    client: Annotated[
+        str | None, typer.Argument(metavar="[CLIENT]", help=f"One of: {', '.join(NAMES)}.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All clients that are found.")] = False,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Only print the entries, also for a client that is not installed.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the change.")] = False,
+    yes: Yes = False,
+    scope: ScopeOption = "user",
+    hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Write the hooks.")] = True,
+    mcp: Annotated[bool, typer.Option("--mcp/--no-mcp", help="Write the MCP server.")] = True,
+    locked: Annotated[
+        bool, typer.Option("--locked", help="Hooks that no project switches off (Claude Code; needs root).")
+    ] = False,
+    single_question: Annotated[
+        bool,
+        typer.Option(
+            "--single-question",
+            help="Keep the client from asking after an allow (Gemini CLI). Where its hooks are off, nobody is asked then.",
+        ),
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="The same as `handrail disconnect`.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also if it is not installed, or has another Handrail.")
+    ] = False,
+    launcher: Annotated[str, typer.Option(metavar="PATH", help="The program that clients start.")] = "",
+    proves: Annotated[
+        bool,
+        typer.Option("--prove", help="Write nothing; run the client once to see that its calls arrive here."),
+    ] = False,
+    as_json_: AsJson = False,
+) -> None:
+    """Put a coding agent's own tool calls through Handrail.
+
+    Registers hooks and the MCP server; the change is shown first. Without CLIENT: lists the clients that are found, connected,
+    drifted or overridden.
+    """
+    if client is None and not every:
+        _list_clients(launcher, as_json_)
+        return
+    if (client is None) != every:
+        raise typer.BadParameter("Name a client, or give --all.")
+    if proves and (client is None or undo or only_print or dry_run or locked or not hooks or scope != "user"):
+        raise typer.BadParameter(
+            "--prove takes one client, and with it only --no-mcp, --launcher, --yes and --json."
+        )
+    if undo:
+        disconnect(_known_name(client or ""), yes=yes, scope=scope, dry_run=dry_run)
+        return
+    wish = Wish(
+        scope=scope,
+        has_mcp=mcp and not locked,
+        has_hooks=hooks,
+        is_locked=locked,
+        is_single_question=single_question,
+        is_forced=force,
+        launcher=launcher,
+    )
+    if proves:
+        _prove(client or "", wish, yes=yes, as_json=as_json_)
+        return
+    if only_print:
+        _print_entries(_known_name(client or ""), wish)
+        return
+    machine = _machine(scope)
+    names = _found_clients(machine) if every else [_known_name(client or "")]
+    _connect_all(names, machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
+
+
+def disconnect(
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="A connected client.")],
+    yes: Yes = False,
+    scope: ScopeOption = "user",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the change.")] = False,
+) -> None:
+    """Remove exactly what `handrail connect` wrote for a client.
+
+    A file that nothing else changed is as it was before, byte for byte. From any other, only our entries are removed.
+    """
+    name, connections = _known_name(client), _connections()
+    plans = _plan_removals(name, scope, connections)
+    for plan in plans:
+        _show_plan(plan)
+    if dry_run:
+        return
+    with reach("person", start=True):
+        _ask(f"Disconnect {find_client(name).title}?", yes)
+        for plan in plans:
+            _remove(plan, connections)
+
+
+def _known_name(client: str) -> str:
+    name = client.lower()
+    if name in NAMES:
+        return name
+    near = difflib.get_close_matches(name, NAMES, 3, 0.5)
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise Failure(f"Handrail does not know a client {client!r}.{meant} It knows {', '.join(NAMES)}.")
+
+
+def _machine(scope: str = "user") -> Machine:
+    here = project(None, "cd") if scope == "project" else top_level(Path.cwd())
+    return Machine.of(os.environ, here)
+
+
+def _connections() -> Connections:
+    return Connections(Places.find(os.environ).data)
+
+
+def _found_clients(machine: Machine) -> list[str]:
+    names = [name for name in NAMES if find_client(name).is_found(machine)]
+    if not names:
+        raise Failure(f"None of the clients that Handrail knows is installed: {', '.join(NAMES)}.")
+    return names
+
+
+def _list_clients(launcher: str, for_programs: bool) -> None:
+    try:
+        states = examine_clients(_machine(), find_launcher(os.environ, launcher), _connections())
+    except FileProblem as problem:
+        raise Failure(str(problem)) from None
+    if for_programs:
+        print_json([asdict(state) for state in states])
+        return
+    print_table(("CLIENT", "STATE", "VERSION", "WHERE", ""), [_cells(state) for state in states])
+    for state in states:
+        for sentence in state.problems:
+            say((f"{state.client}: ", "bold"), sentence)
+        for sentence in state.notes if state.scopes else ():
+            say((f"{state.client}: {sentence}", "dim"))
+    if not any(state.scopes for state in states):
+        note(("`handrail connect CLIENT` connects one, `handrail connect --all` all that are found.", "dim"))
+
+
+def _cells(state: ClientState) -> tuple[Piece, ...]:
+    scope = ", ".join(state.scopes)
+    only = "MCP server only" if state.scopes and not state.hooks else ""
+    return (state.client, (state.state, _STYLES.get(state.state, "dim")), state.version, scope, only)
+
+
+def _build_setup(client: Client, machine: Machine, wish: Wish) -> Setup:
+    program = client.program(machine)
+    return Setup(
+        machine=machine,
+        launcher=find_launcher(os.environ, wish.launcher),
+        version=find_version(client, machine),
+        program=program,
+        scope=wish.scope,
+        has_mcp=wish.has_mcp,
+        has_hooks=wish.has_hooks and client.has_hooks,
+        is_locked=wish.is_locked,
+        is_single_question=wish.is_single_question,
+    )
+
+
+def _print_entries(name: str, wish: Wish) -> None:
+    client = find_client(name)
+    _check_wish(client, wish)
+    setup = _build_setup(client, _machine(wish.scope), wish)
+    for path in dict.fromkeys(piece.path for piece in client.pieces(setup)):
+        say((f"# {path}", "bold"))
+        text = ""
+        for piece in client.pieces(setup):
+            text = piece.add_to(text) if piece.path == path else text
+        say(text)
+
+
+def _prove(name: str, wish: Wish, *, yes: bool, as_json: bool) -> None:
+    client = find_client(_known_name(name))
+    _warn_of_launcher(wish)
+    is_watched = sys.stdin.isatty() and sys.stdout.isatty() and not yes and not as_json
+    prove(client, _build_setup(client, _machine(), wish), stays=is_watched, as_json=as_json)
+
+
+def _check_wish(client: Client, wish: Wish) -> None:
+    if wish.is_locked and client.name != "claude":
+        raise Failure(f"--locked works with Claude Code only; {client.title} has no such settings.")
+    if wish.is_locked and wish.scope == "project":
+        raise Failure("--locked is for the whole machine; leave out --scope.")
+    if wish.scope == "project" and not client.has_project_scope:
+        raise Failure(f"{client.title} takes hooks from your own configuration only; leave out --scope.")
+    if wish.is_single_question:
+        _check_single_question(client, wish)
+    if not wish.has_mcp and not (wish.has_hooks and client.has_hooks):
+        raise Failure(f"There is nothing to write: {client.title} {client.promises}.")
+
+
+def _check_single_question(client: Client, wish: Wish) -> None:
+    if not client.has_single_question:
+        raise Failure(
+            f"--single-question works with Gemini CLI only; {client.title} has no file that would keep it from asking."
+        )
+    if wish.scope == "project":
+        raise Failure("--single-question is for your own configuration only; leave out --scope.")
+    if not wish.has_hooks:
+        raise Failure(
+            "--single-question without hooks would let every tool run unasked; leave out --no-hooks."
+        )
+
+
+def _connect_all(
+    names: list[str], machine: Machine, wish: Wish, *, dry_run: bool, yes: bool, is_one: bool
+) -> None:
+    connections = _connections()
+    with ThreadPoolExecutor(8) as pool:  # some clients are asked for their version
+        tries = [pool.submit(_try_plan, name, machine, wish, connections, is_one=is_one) for name in names]
+        results = [each.result() for each in tries]
+    failures = [result for result in results if isinstance(result, str)]
+    plans = [result for result in results if isinstance(result, ConnectionPlan)]
+    if is_one and failures:
+        raise Failure(failures[0])
+    for plan in plans:
+        _show_plan(plan)
+    for failure in failures:
+        note((failure, "red"))
+    changed = [plan for plan in plans if plan.is_change or not connections.find(plan.connection.key)]
+    if changed and not dry_run:
+        _warn_of_launcher(wish)
+        with reach("person", start=True):
+            _ask(f"Write this for {', '.join(plan.client.title for plan in changed)}?", yes)
+            with ThreadPoolExecutor(len(changed)) as pool:
+                tries = [pool.submit(_write, plan, connections) for plan in changed]
+                failures += [words for each in tries if (words := each.result())]
+    if failures:
+        raise Failure("Not all clients were connected." if len(failures) > 1 or not is_one else failures[0])
+
+
+def _try_plan(
+    name: str, machine: Machine, wish: Wish, connections: Connections, *, is_one: bool
+) -> ConnectionPlan | str:
+    """The plan, or a sentence why there is none."""
+    client = find_client(name)
+    try:
+        if is_one or wish.scope == "user":
+            _check_wish(client, wish)
+        if not client.is_found(machine) and not wish.is_forced:
+            return (
+                f"{client.title} is not installed: there is no {' or '.join(client.programs)} on PATH. Install it, or use "
+                "--print to see the entries, or --force to write them."
+            )
+        setup = _build_setup(client, machine, wish)
+        plan = plan_connect(client, setup, connections)
+        if not wish.is_forced and connections.find(plan.connection.key) is None:
+            _check_other_homes(client, setup)
+    except (ConnectRefused, Failure, FileProblem) as problem:
+        return str(problem)
+    return plan
+
+
+def _check_other_homes(client: Client, setup: Setup) -> None:
+    """Raises Failure. An MCP server without a home was added by hand: it is replaced, and comes back on disconnect."""
+    others = find_other_entries(client, setup)
+    entries = [each for each in others if each.is_hook or (each.is_other_home and each.home)]
+    if not entries:
+        return
+    first = entries[0]
+    home = f"HANDRAIL_HOME={first.home} " if first.home else ""
+    fix = (
+        f"`{home}handrail disconnect {client.name}` removes it"
+        if first.is_other_home
+        else "Remove it by hand"
+    )
+    raise Failure(f"{first} Two would ask about every call twice. {fix}; --force keeps both.")
+
+
+def _warn_of_launcher(wish: Wish) -> None:
+    problem = find_problem(find_launcher(os.environ, wish.launcher))
+    if problem.startswith("There is no"):
+        raise Failure(problem)
+    if problem:
+        note((problem, "yellow"))
+
+
+def _show_plan(plan: ConnectionPlan) -> None:
+    _show_changes(plan)
+    for remark in plan.notes:
+        note((remark, "yellow"))
+
+
+def _show_changes(plan: ConnectionPlan) -> None:
+    if not plan.is_change:
+        say(f"{plan.client.title}: nothing to change.")
+        return
+    say((plan.client.title, "bold"))
+    for change in plan.changes:
+        for line in _diff(change):
+            say((line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
+        for command in change.commands if change.is_change else ():
+            say((f"  by `{' '.join(command)}`", "dim"))
+
+
+def _diff(change: ConfigChange) -> Iterator[str]:
+    if not change.is_change:
+        return
+    before, after = (
+        (data or b"").decode(errors="replace").splitlines() for data in (change.before, change.after)
+    )
+    old = str(change.path) if change.before is not None else "/dev/null"
+    new = str(change.path) if change.after is not None else "/dev/null"
+    yield from unified_diff(before, after, old, new, lineterm="", n=2)
+
+
+def _ask(question: str, yes: bool) -> None:
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Failure("Nothing was changed: this needs a terminal to ask in, or --yes.")
+    if not confirm(question):
+        raise Failure("Nothing was changed.")
+
+
+def _write(plan: ConnectionPlan, connections: Connections) -> str:
+    """Carry out a plan; returns why it failed, or nothing."""
+    try:
+        if needs_root(plan):
+            _say_root(stage(plan, connections))
+            return ""
+        carry_out(plan, connections, os.environ)
+    except ConnectRefused as problem:
+        return str(problem)
+    say(("✓ ", "green"), f"{plan.client.title} is connected. It {_promise(plan)}.")
+    return ""
+
+
+def _promise(plan: ConnectionPlan) -> str:
+    return (
+        plan.client.promises if plan.connection.has_hooks else "uses Handrail's tools; no hooks were written"
+    )
+
+
+def _say_root(commands: list[str]) -> None:
+    say("Only root can write settings for the whole machine, and for every user of it. Run:")
+    for command in commands:
+        say(("  " + command, "bold"))
+
+
+def _plan_removals(name: str, scope: str, connections: Connections) -> list[ConnectionPlan]:
+    here = str(project(None, "cd")) if scope == "project" else ""
+    try:
+        known = [each for each in connections.all() if each.client == name]
+        chosen = [each for each in known if each.project == here]
+        if not chosen:
+            raise Failure(_explain_nothing(name, known))
+        return [plan_disconnect(find_client(name), each, connections) for each in chosen]
+    except (ConnectRefused, FileProblem) as problem:
+        raise Failure(str(problem)) from None
+
+
+def _explain_nothing(name: str, known: list[Connection]) -> str:
+    title = find_client(name).title
+    if known:
+        places = ", ".join(each.project or "your own configuration" for each in known)
+        return f"{title} is not connected here, but in: {places}."
+    setup = Setup(machine=_machine(), launcher=find_launcher(os.environ))
+    others = [str(each) for each in find_other_entries(find_client(name), setup)]
+    return " ".join([f"{title} is not connected: Handrail has no record of it.", *others])
+
+
+def _remove(plan: ConnectionPlan, connections: Connections) -> None:
+    try:
+        if needs_root(plan):
+            _say_root(stage(plan, connections, forget=True))
+            say(f"Then run `handrail disconnect {plan.client.name}` again.")
+            return
+        take_out(plan, connections, os.environ)
+    except ConnectRefused as problem:
+        raise Failure(str(problem)) from None
+    say(
+        ("✓ ", "green"),
+        f"{plan.client.title} is disconnected.",
+        *([] if plan.notes else [" Its files are as they were."]),
+    )
