@@ -208,6 +208,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Clients */
+        get: operations["clients_api_clients_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/code": {
         parameters: {
             query?: never;
@@ -645,6 +662,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/terminals/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Close Several */
+        post: operations["close_several_api_terminals_close_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/terminals/{id}": {
         parameters: {
             query?: never;
@@ -971,6 +1005,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Transcripts */
+        get: operations["transcripts_api_transcripts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/transcripts/{client}/{session}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Transcript */
+        get: operations["transcript_api_transcripts__client___session__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/transcripts/{client}/{session}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Export Transcript */
+        get: operations["export_transcript_api_transcripts__client___session__export_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/undo/{id}": {
         parameters: {
             query?: never;
@@ -1157,8 +1242,12 @@ export interface components {
             install: string | null;
             /** Logins */
             logins: components["schemas"]["LoginView"][];
+            /** Manager */
+            manager: ("npm" | "uv") | null;
             /** Name */
             name: string;
+            /** Package */
+            package: string | null;
             /** Running */
             running: boolean;
             /**
@@ -1405,6 +1494,20 @@ export interface components {
             kind: "ApprovalWithdrawn";
             /** Why */
             why: string;
+        };
+        /**
+         * Asking
+         * @description State `asking`: added to a thread's state where it is sent, and not stored.
+         */
+        Asking: {
+            /**
+             * Asks
+             * @enum {string}
+             */
+            asks: "everything" | "commands" | "nobody";
+            /** Mode */
+            mode: string;
+            switch: components["schemas"]["ModeSwitch"] | null;
         };
         /**
          * AsksView
@@ -1739,7 +1842,7 @@ export interface components {
              * Door
              * @enum {string}
              */
-            door: "stdio" | "http" | "acp" | "page" | "cli";
+            door: "stdio" | "http" | "acp" | "page" | "cli" | "hook";
             /** Key */
             key: string;
             /** Operation */
@@ -1769,7 +1872,7 @@ export interface components {
              * Action
              * @enum {string}
              */
-            action: "read" | "write" | "delete" | "run" | "connect" | "type" | "stop" | "recall";
+            action: "read" | "write" | "delete" | "run" | "connect" | "type" | "stop" | "recall" | "plan";
             /** Inside */
             inside: boolean;
             /**
@@ -1791,10 +1894,60 @@ export interface components {
             words: string[];
         };
         /**
+         * ClientView
+         * @description A session of a connected client that runs now.
+         */
+        ClientView: {
+            /** Approvals */
+            approvals: string[];
+            /** Client */
+            client: string;
+            /** Folder */
+            folder: string;
+            /** Key */
+            key: string;
+            /** Message */
+            message: string;
+            /** Pid */
+            pid: number | null;
+            /** Session */
+            session: string;
+            /** Since */
+            since: number;
+            /** Started At */
+            started_at: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "working" | "needs_you" | "idle";
+            /** Terminal Id */
+            terminal_id: string | null;
+            /** Title */
+            title: string;
+            /** Tool */
+            tool: string;
+            /** Tty */
+            tty: string;
+        };
+        /**
+         * CloseBody
+         * @description Which terminals to close.
+         */
+        CloseBody: {
+            /**
+             * Which
+             * @constant
+             */
+            which: "agent_gone";
+        };
+        /**
          * Closed
          * @description A closed terminal, and the processes that were stopped.
          */
         Closed: {
+            /** Agent Gone */
+            agent_gone: boolean;
             /** Argv */
             argv: string[];
             asks: components["schemas"]["AsksView"] | null;
@@ -2437,6 +2590,13 @@ export interface components {
             keeper?: components["schemas"]["ProcessHealth"] | null;
             /** Ok */
             ok: boolean;
+            /** Restarted At */
+            restarted_at?: number | null;
+            /**
+             * Restarts
+             * @default 0
+             */
+            restarts: number;
             /** Version */
             version: string;
         };
@@ -2544,6 +2704,8 @@ export interface components {
          * @description Message of the live socket: journal entries in order, and the daemon's clock.
          */
         LiveEntries: {
+            /** Clients */
+            clients?: components["schemas"]["ClientView"][] | null;
             /** Entries */
             entries: components["schemas"]["Entry"][];
             /** Now */
@@ -2711,6 +2873,23 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * ModeSwitch
+         * @description A mode that can be set: the body of `POST /api/threads/{id}/setting`, and its name for people.
+         */
+        ModeSwitch: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Setting
+             * @enum {string}
+             */
+            setting: "mode" | "option";
+            /** Value */
+            value: string;
         };
         /**
          * Modes
@@ -3785,6 +3964,8 @@ export interface components {
          * @description Everything about one terminal except its output.
          */
         TerminalDetail: {
+            /** Agent Gone */
+            agent_gone: boolean;
             /** Argv */
             argv: string[];
             asks: components["schemas"]["AsksView"] | null;
@@ -3998,6 +4179,8 @@ export interface components {
          * @description A watched process.
          */
         TerminalView: {
+            /** Agent Gone */
+            agent_gone: boolean;
             /** Argv */
             argv: string[];
             asks: components["schemas"]["AsksView"] | null;
@@ -4166,6 +4349,8 @@ export interface components {
         ThreadDetail: {
             /** Agent */
             agent: string;
+            /** Asks */
+            asks?: ("everything" | "commands" | "nobody") | null;
             /** Created At */
             created_at: number;
             /** Forked From */
@@ -4285,6 +4470,8 @@ export interface components {
         ThreadView: {
             /** Agent */
             agent: string;
+            /** Asks */
+            asks?: ("everything" | "commands" | "nobody") | null;
             /** Created At */
             created_at: number;
             /** Forked From */
@@ -4305,6 +4492,58 @@ export interface components {
             updated_at: number;
             /** Workspace */
             workspace: string | null;
+        };
+        /**
+         * TranscriptDetail
+         * @description A conversation with its newest messages, in chronological order.
+         */
+        TranscriptDetail: {
+            /**
+             * Client
+             * @enum {string}
+             */
+            client: "claude" | "codex" | "gemini" | "opencode";
+            /** Client Title */
+            client_title: string;
+            /** Folder */
+            folder: string;
+            /** Said */
+            said: components["schemas"]["MessageView"][];
+            /** Session */
+            session: string;
+            /** Shortened */
+            shortened: boolean;
+            /** Size */
+            size: number | null;
+            /** Skipped */
+            skipped: number;
+            /** Title */
+            title: string;
+            /** Updated At */
+            updated_at: number;
+        };
+        /**
+         * TranscriptView
+         * @description A conversation in a client's own files.
+         */
+        TranscriptView: {
+            /**
+             * Client
+             * @enum {string}
+             */
+            client: "claude" | "codex" | "gemini" | "opencode";
+            /** Client Title */
+            client_title: string;
+            /** Folder */
+            folder: string;
+            /** Session */
+            session: string;
+            /** Size */
+            size: number | null;
+            /** Title */
+            title: string;
+            /** Updated At */
+            updated_at: number;
         };
         /**
          * TypedView
@@ -5194,6 +5433,8 @@ export interface operations {
                 q?: string | null;
                 before?: number | null;
                 limit?: number;
+                caller?: string | null;
+                unasked?: boolean;
             };
             header?: never;
             path?: never;
@@ -5494,6 +5735,98 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Forced"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    clients_api_clients_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientView"][];
                 };
             };
             /** @description Bad Request */
@@ -8216,6 +8549,102 @@ export interface operations {
             };
         };
     };
+    close_several_api_terminals_close_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CloseBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Closed"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     terminal_api_terminals__id__get: {
         parameters: {
             query?: never;
@@ -10251,6 +10680,291 @@ export interface operations {
         responses: {
             /** @description Successful Response */
             204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    transcripts_api_transcripts_get: {
+        parameters: {
+            query?: {
+                folder?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TranscriptView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    transcript_api_transcripts__client___session__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client: string;
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TranscriptDetail"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_transcript_api_transcripts__client___session__export_get: {
+        parameters: {
+            query?: {
+                format?: "md" | "json";
+            };
+            header?: never;
+            path: {
+                client: string;
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -67,6 +67,7 @@ export class Api {
   terminal = (id: string) => dataOf(this.http.GET("/api/terminals/{id}", at({ id })));
   openTerminal = (body: OpenBody) => dataOf(this.http.POST("/api/terminals", { body: sent(body) }));
   closeTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/close", at({ id })));
+  closeAgentGone = () => dataOf(this.http.POST("/api/terminals/close", { body: { which: "agent_gone" } }));
   takeTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/take", at({ id })));
   releaseTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/release", at({ id })));
   pressKeys = (id: string, keys: readonly string[]) => dataOf(this.http.POST("/api/terminals/{id}/input", { ...at({ id }), body: { keys: [...keys], newline: true } }));
@@ -88,6 +89,9 @@ export class Api {
   exportThread = (id: string, format: "md" | "json") => dataOf(this.http.GET("/api/threads/{id}/export", { params: { path: { id }, query: { format } }, ...DOWNLOAD }));
   /** The body is a saved thread; OpenAPI describes it only as an object. */
   importThread = (thread: unknown) => dataOf(this.http.POST("/api/threads/import", { body: thread as Record<string, never> }));
+  transcripts = (limit: number) => dataOf(this.http.GET("/api/transcripts", { params: { query: { limit } } }));
+  transcript = (client: string, session: string) => dataOf(this.http.GET("/api/transcripts/{client}/{session}", at({ client, session })));
+  exportTranscript = (client: string, session: string, format: "md" | "json") => dataOf(this.http.GET("/api/transcripts/{client}/{session}/export", { params: { path: { client, session }, query: { format } }, ...DOWNLOAD }));
   cancelOperation = (id: string) => dataOf(this.http.POST("/api/operations/{id}/cancel", at({ id })));
   operation = (id: string) => dataOf(this.http.GET("/api/operations/{id}", at({ id })));
   cancelActivity = (id: string, activity: string) => dataOf(this.http.POST("/api/operations/{id}/activities/{activity}/cancel", at({ id, activity })));

@@ -216,7 +216,7 @@ export const actions: Pick<ThreadActions, "prompt" | "stop" | "fork" | "resend" 
 };
 
 function agent(name: string, title: string, facts: Partial<AgentView> = {}): AgentView {
-  return { name, title, found: true, version: "1.2.0", command: [name], source: "known", why: "", install: null, running: false, logins: [], ...facts };
+  return { name, title, found: true, version: "1.2.0", command: [name], source: "known", why: "", install: null, manager: null, package: null, running: false, logins: [], ...facts };
 }
 
 export const agents: readonly AgentView[] = [

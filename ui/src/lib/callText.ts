@@ -30,22 +30,24 @@ export function callStatus(call: KnownCall, asks: Asks | null = null, asked: App
       return { sign: "needs", tone: "amber", word: call.client_gone ? "needs you, client gone" : "needs you" };
     case "running":
       if (call.client_gone) return { sign: "gone", tone: "violet", word: "client gone" };
+      if (call.caller.door === "hook" && call.handed_back) return { sign: "running", tone: "blue", word: "runs in the client" };
       if (call.handed_back) return { sign: "gone", tone: "violet", word: "handed back" };
       return { sign: "running", tone: "blue", word: "running" };
     case "done": {
       const rule = decidingRule(call);
+      if (isUnasked(call)) return { sign: "done", tone: "amber", word: "done, unasked" };
       return rule ? { sign: "rule", tone: "green", word: "done, by rule" } : { sign: "done", tone: "green", word: "done" };
     }
     case "completed":
       return { sign: "completed", tone: "teal", word: call.stopped ? "completed" : "completed, runs on" };
     case "failed":
-      return { sign: "failed", tone: "red", word: "failed" };
+      return { sign: "failed", tone: "red", word: isUnasked(call) ? "failed, unasked" : "failed" };
     case "denied":
       return { sign: "denied", tone: "red", word: decidingRule(call) ? "denied by rule" : "denied" };
     case "cancelled":
       return { sign: "cancelled", tone: "grey", word: call.stopped ? "cancelled" : "cancelled, stopping" };
     case "interrupted":
-      return { sign: "gone", tone: "violet", word: "interrupted" };
+      return { sign: "gone", tone: "violet", word: isUnasked(call) ? "interrupted, unasked" : "interrupted" };
   }
 }
 
@@ -53,6 +55,11 @@ export function callStatus(call: KnownCall, asks: Asks | null = null, asked: App
 export function decidingRule(call: Pick<CallView, "status" | "allowed_by" | "by">): string | null {
   const decider = call.status === "denied" ? call.by : call.allowed_by;
   return decider?.startsWith("rule ") ? decider.slice("rule ".length) : null;
+}
+
+/** Whether an agent did this without asking; Handrail recorded it afterwards. */
+export function isUnasked(call: Pick<CallView, "allowed_by">): boolean {
+  return call.allowed_by === "nobody";
 }
 
 export function riskTone(risk: Risk): Tone {
@@ -111,6 +118,12 @@ export function agentComment(input: Json): string {
     .filter(([name, value]) => PROSE.test(name) && typeof value === "string" && value.trim())
     .map(([, value]) => String(value).trim())
     .join("\n");
+}
+
+/** How the agent gets the reason of a denial: ACP's answer to a permission request has no place for it. */
+export function reasonDelivery({ tool, caller }: Pick<KnownApproval, "tool" | "caller">): string {
+  const late = tool === "agent_work" && caller.door === "acp" && caller.client !== "handrail";
+  return late ? `Reason; ${caller.client} reads it with its next prompt` : "Reason, sent to the agent";
 }
 
 /** The first sentence of a tool description; the rest is meant for agents. */

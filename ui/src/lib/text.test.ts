@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { filterQuery, parseFilter, toggleFilter } from "../features/calls/callFilter.ts";
 import { receiptLines } from "../features/calls/receipt.ts";
 import { renderLine } from "./ansi.ts";
-import { excerpt, restartText } from "./callText.ts";
+import { excerpt, reasonDelivery, restartText } from "./callText.ts";
 import { clockText, durationText, sizeText, spokenText, urgency } from "./duration.ts";
 import { parseUnifiedDiff, splitRows } from "./parseDiff.ts";
 import { hiddenTextWarning, visiblePieces, visibleText } from "./visibleText.ts";
@@ -130,4 +130,11 @@ test("a row shows the whole of a short command, and of a long one how much is mi
   assert.deepEqual(excerpt("rm -rf build\nnpm publish"), { shown: "rm -rf build\nnpm publish", hidden: 0 });
   assert.deepEqual(excerpt("x".repeat(500)), { shown: "x".repeat(400), hidden: 100 });
   assert.equal(excerpt("a\n".repeat(10)).shown.split("\n").length, 6);
+});
+
+test("the reason of a denial says when the agent reads it", () => {
+  const caller = { door: "acp", client: "codex", key: "h1", workspace: null, thread: "h1", operation: null } as const;
+  assert.equal(reasonDelivery({ tool: "agent_work", caller }), "Reason; codex reads it with its next prompt");
+  assert.equal(reasonDelivery({ tool: "agent_work", caller: { ...caller, client: "handrail" } }), "Reason, sent to the agent");
+  assert.equal(reasonDelivery({ tool: "execute_command", caller }), "Reason, sent to the agent");
 });

@@ -6,7 +6,7 @@
 import { auth } from "../api/auth.svelte.ts";
 import { type Api, ApiError } from "../api/client.ts";
 import { followEvents } from "../api/eventSocket.ts";
-import type { Entry, LiveEntries, Restart } from "../api/types.ts";
+import type { ClientView, Entry, LiveEntries, Restart } from "../api/types.ts";
 import { advance, type Model, modelFromState, updateHeading } from "./model.ts";
 
 export type Connection = { kind: "connecting" } | { kind: "live" } | { kind: "away"; since: number; retryAt: number };
@@ -22,6 +22,8 @@ export type Listener = (entry: Entry | null) => void;
 export class Store {
   model = $state.raw<Model | null>(null);
   link = $state.raw<Connection>({ kind: "connecting" });
+  /** The clients that run now. */
+  clients = $state.raw<readonly ClientView[]>([]);
   /** A restart that the person has not dismissed. */
   restart = $state.raw<Restart | null>(null);
   readonly api: Api;
@@ -70,7 +72,7 @@ export class Store {
       if (error instanceof ApiError && error.status === 401) this.signOut(error.message);
       return false;
     }
-    return followEvents(this.api, this.model?.seq ?? 0, { opened: () => (this.link = { kind: "live" }), frame: this.applyFrame }, this.end.signal);
+    return followEvents(this.api, this.model?.seq ?? 0, { opened: this.opened, frame: this.applyFrame }, this.end.signal);
   }
 
   /** Loads a snapshot at first and for another journal; else only the heading. */
@@ -87,6 +89,12 @@ export class Store {
     }
   }
 
+  /** The daemon sends the clients after this, unless none runs. */
+  private readonly opened = (): void => {
+    this.link = { kind: "live" };
+    this.clients = [];
+  };
+
   private readonly applyFrame = (frame: LiveEntries, received: number): boolean => {
     if (!this.model) return false;
     const next = advance(this.model, frame, received);
@@ -96,6 +104,7 @@ export class Store {
     if (isNewDaemon) this.restart = next.started;
     const known = this.model.seq;
     this.model = next;
+    if (frame.clients) this.clients = frame.clients;
     // The snapshot was the previous daemon's: while none runs, the keeper holds the port, and the socket waits there.
     if (isNewDaemon) void this.refreshHeading();
     this.notify(frame.entries.filter(({ seq }) => seq > known));

@@ -38,6 +38,11 @@ export class CallActions {
     return this.once(terminal, () => this.api.closeTerminal(terminal));
   }
 
+  /** Ends the commands whose agents are gone. */
+  stopAgentGone(): Promise<boolean> {
+    return this.once("agent gone", () => this.api.closeAgentGone());
+  }
+
   /** Opens a terminal of the person; resolves to its id, or null if refused. */
   async openTerminal(body: OpenBody): Promise<string | null> {
     let id: string | null = null;

@@ -1,14 +1,18 @@
-/** Parses the filter field: `status:running tool:execute_command agent:claude free text`; pure. */
+/** Parses the filter field: `status:running tool:execute_command agent:claude session:claude:ID asked:nobody free text`; pure. */
 import type { CallQuery } from "../../api/client.ts";
 
 export interface CallFilter {
   readonly status?: string;
   readonly tool?: string;
   readonly agent?: string;
+  /** A client and its session, as `claude:ID`. */
+  readonly session?: string;
+  /** `nobody` selects what agents did without asking. */
+  readonly asked?: string;
   readonly q?: string;
 }
 
-const FIELDS = ["status", "tool", "agent"] as const;
+const FIELDS = ["status", "tool", "agent", "session", "asked"] as const;
 type Field = (typeof FIELDS)[number];
 
 export const STATUSES = ["waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted"] as const;
@@ -34,8 +38,13 @@ export function toggleFilter(text: string, field: Field, value: string): string 
 }
 
 /** The filter as query parameters. A person may type any status; the daemon rejects an unknown one. */
-export function filterQuery({ status, ...rest }: CallFilter): CallQuery {
-  return status === undefined ? rest : { ...rest, status: status as NonNullable<CallQuery["status"]> };
+export function filterQuery({ status, session, asked, ...rest }: CallFilter): CallQuery {
+  return {
+    ...rest,
+    ...(status === undefined ? {} : { status: status as NonNullable<CallQuery["status"]> }),
+    ...(asked === "nobody" ? { unasked: true } : {}),
+    ...(session === undefined ? {} : { caller: session.replace(":", " ") }),
+  };
 }
 
 function cut(word: string): [string, string] {

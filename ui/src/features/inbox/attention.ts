@@ -8,6 +8,7 @@ import { inputRequestText } from "../../lib/terminalText.ts";
 import { visibleText } from "../../lib/visibleText.ts";
 import type { Model, TrackedApproval, TrackedTerminal } from "../../state/model.ts";
 import { settings } from "../../state/settings.svelte.ts";
+import { clientNews, type ClientState } from "../clients/clientText.ts";
 import { openApprovals, terminalsNeedingInput } from "./sections.ts";
 
 /** Needs within this time are announced together. */
@@ -27,6 +28,7 @@ export function collectNeeds(model: Model): Need[] {
 export class Attention {
   private known: Set<string> | null = null;
   private fresh: Need[] = [];
+  private clients = new Map<string, ClientState>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly announce: (text: string) => void;
 
@@ -45,12 +47,26 @@ export class Attention {
     this.timer ??= setTimeout(() => this.tell(), BURST_MS);
   }
 
+  /** Announces clients that want attention, and those that end a long turn. */
+  seeClients(states: readonly ClientState[], now: number): void {
+    const known = this.clients;
+    this.clients = new Map(states.map((state) => [state.client.key, state]));
+    for (const state of states) {
+      const text = clientNews(known.get(state.client.key), state, now);
+      if (text) this.speak(text);
+    }
+  }
+
   private tell(): void {
     this.timer = undefined;
     const fresh = this.fresh.filter(({ id }) => this.known?.has(id));
     this.fresh = [];
     if (fresh.length === 0) return;
     const text = fresh.length > 1 ? `${fresh.length} calls need you` : (fresh[0]?.says() ?? "");
+    this.speak(text);
+  }
+
+  private speak(text: string): void {
     this.announce(text);
     if (settings.sound) playChime();
     if (settings.notify && document.hidden) showNotification(text);

@@ -16,11 +16,13 @@ import { Answers } from "../approvals/answers.svelte.ts";
 import { ApprovalDetails } from "../approvals/approvalDetails.svelte.ts";
 import { CallActions } from "../calls/callActions.ts";
 import { TypicalDurations } from "../calls/typicalDurations.svelte.ts";
+import { clientStates, sessionFilter } from "../clients/clientText.ts";
 import { RuleStore } from "../rules/rules.svelte.ts";
 import { Agents } from "../threads/agents.svelte.ts";
 import { ThreadActions } from "../threads/threadActions.ts";
 import { ThreadList } from "../threads/threads.svelte.ts";
-import { buildSections, currentThreadCall, freezeSections, nextAfter, NO_SECTIONS, type Sections } from "./sections.ts";
+import { TranscriptList } from "../threads/transcripts.svelte.ts";
+import { buildSections, currentThreadCall, freezeSections, nextAfter, NO_SECTIONS, openApprovals, type Sections } from "./sections.ts";
 
 export class InboxController {
   readonly store: Store;
@@ -29,12 +31,15 @@ export class InboxController {
   readonly typicalDurations: TypicalDurations;
   readonly answers: Answers;
   readonly threads: ThreadList;
+  readonly transcripts: TranscriptList;
   readonly agents: Agents;
   readonly threadActions: ThreadActions;
   private readonly approvalDetails: ApprovalDetails;
   /** Guards the selected call. */
   readonly guard = new InputGuard();
   readonly wide = new MediaQuery("min-width: 1100px");
+  /** The rail has room for words. */
+  readonly broadRail = new MediaQuery("min-width: 900px");
   readonly phone = new MediaQuery("max-width: 639px");
   shownSections = $state.raw<Sections>(NO_SECTIONS);
   /** A pointer or the focus is in the list. */
@@ -60,6 +65,7 @@ export class InboxController {
     this.rules = new RuleStore(store.api);
     this.typicalDurations = new TypicalDurations(store.api);
     this.threads = new ThreadList(store.api);
+    this.transcripts = new TranscriptList(store.api);
     this.agents = new Agents(store.api);
     this.threadActions = new ThreadActions(store.api);
     this.approvalDetails = new ApprovalDetails(store.api);
@@ -85,6 +91,15 @@ export class InboxController {
   /** The selected approval was fetched. */
   get hasApprovalDetails(): boolean {
     return this.approval !== undefined && this.approvalDetails.has(this.approval.id);
+  }
+
+  /** The clients that run now. */
+  readonly clientStates = $derived.by(() => clientStates(this.store.clients, this.store.model ? openApprovals(this.store.model) : []));
+
+  /** Shows the calls of one conversation of a client. */
+  showSession(client: string, session: string): void {
+    this.filter = sessionFilter(client, session);
+    route.go("calls");
   }
 
   call(id: string): TrackedCall | undefined {

@@ -131,6 +131,9 @@ test("denied, expired and withdrawn are three different words", () => {
   assert.equal(callStatus({ ...call, status: "cancelled" }, null, "withdrawn").word, "withdrawn");
   assert.equal(callStatus({ ...call, status: "denied", by: "a person on the page" }, null, "denied").word, "denied");
   assert.equal(callStatus({ ...call, status: "denied", by: "rule r1" }).word, "denied by rule");
+  const unasked = { status: "done", allowed_by: "nobody", by: "agent vibe", message: "" } as unknown as Parameters<typeof callStatus>[0];
+  assert.equal(callStatus(unasked).word, "done, unasked");
+  assert.equal(callStatus({ ...unasked, status: "failed" }).word, "failed, unasked");
   assert.equal(decidingRule({ status: "denied", allowed_by: null, by: "rule r1" }), "r1");
   assert.equal(decidingRule({ status: "done", allowed_by: "approval a1", by: null }), null);
 });

@@ -21,7 +21,7 @@ const person = { person: true, name: "a person", workspace: null };
 function terminal(facts: Partial<TerminalView> = {}): TerminalView {
   return {
     id: "t1", seq: 1, name: "dev server", of: "tracked", owner: agent, call_id: null, shell: "/bin/bash", argv: [], size: [80, 24], running: true, pid: 1,
-    exit_code: null, signal: null, lost: false, cwd: "/home/ada/api", busy: false, foreground: "bash", asks: null, taken: null, attached: false,
+    exit_code: null, signal: null, lost: false, agent_gone: false, cwd: "/home/ada/api", busy: false, foreground: "bash", asks: null, taken: null, attached: false,
     started_at: 0, ended_at: null, last_output_at: null, bytes: 0, first: 0, lines_dropped: 0, forgotten: false, ...facts,
   };
 }

@@ -12,6 +12,11 @@ export interface ThreadGroup {
   readonly threads: readonly ThreadView[];
 }
 
+/** Whether a thread is the one that the first start creates, and nobody has written in it. */
+export function isUntouched({ title, workspace, messages }: Pick<ThreadView, "title" | "workspace" | "messages">): boolean {
+  return title === "Default" && workspace === null && messages === 0;
+}
+
 /** Grouped by folder; the most recently active folder first. */
 export function groupThreads(threads: readonly ThreadView[]): ThreadGroup[] {
   const groups = new Map<string | null, ThreadView[]>();
@@ -75,6 +80,27 @@ function option(one: Json): AgentSetting {
   const choices = listed(one, "choices").map((each) => ({ value: text(each.value), word: text(each.name) || text(each.value), note: text(each.description), group: text(each.group) }));
   const value = typeof one.value === "boolean" ? one.value : text(one.value);
   return { setting: "option", id: text(one.id), name: text(one.name), note: text(one.description), value, choices };
+}
+
+export interface AskingText {
+  readonly asks: "commands" | "nobody";
+  readonly word: string;
+  readonly sentence: string;
+  /** The mode that asks about more, and its name; null if the agent offers none. */
+  readonly switch: { readonly setting: "mode" | "option"; readonly id: string; readonly value: string; readonly name: string } | null;
+}
+
+/** What an agent does without asking in its present mode; null if it asks about everything, or that is not known. */
+export function askingText(state: Readonly<Record<string, Json>>, agent: string): AskingText | null {
+  const { asks, mode, switch: better } = object(state.asking);
+  if (asks !== "nobody" && asks !== "commands") return null;
+  const { setting, id, value, name } = object(better);
+  return {
+    asks,
+    word: asks === "nobody" ? "asks nobody" : "asks about commands only",
+    sentence: `In its mode “${text(mode)}”, ${agent} ${asks === "nobody" ? "acts without asking" : "changes files without asking"}. What it reports is listed in Calls as unasked.`,
+    switch: value === undefined ? null : { setting: setting === "option" ? "option" : "mode", id: text(id), value: text(value), name: text(name) },
+  };
 }
 
 export interface SlashCommand {

@@ -7,11 +7,19 @@ import type { Model, TrackedApproval, TrackedCall } from "../../state/model.ts";
 import { formFields, formValues } from "../approvals/form.ts";
 import { currentThreadCall } from "../inbox/sections.ts";
 import { agentCallStatus, callData, formatJson, parsePlan } from "./callPart.ts";
-import { agentSettings, commandPrefix, contextUsage, groupThreads, highlightParts, mentions, slashCommands, threadStatus, tokensText } from "./threadText.ts";
+import { agentSettings, askingText, commandPrefix, contextUsage, groupThreads, highlightParts, isUntouched, mentions, slashCommands, threadStatus, tokensText } from "./threadText.ts";
 
 function thread(id: string, facts: Partial<ThreadView> = {}): ThreadView {
   return { id, title: id, workspace: "/w", agent: "demo", created_at: 0, updated_at: 0, messages: 0, operation: null, queued: 0, forked_from: null, stop: null, ...facts };
 }
+
+test("only the thread of the first start counts as untouched, while nobody has written in it", () => {
+  const first = { title: "Default", workspace: null, messages: 0 };
+  assert.equal(isUntouched(first), true);
+  assert.equal(isUntouched({ ...first, messages: 1 }), false);
+  assert.equal(isUntouched({ ...first, workspace: "/w" }), false);
+  assert.equal(isUntouched({ ...first, title: "Mine" }), false);
+});
 
 test("threads stand by their folder, the newest folder first", () => {
   const groups = groupThreads([thread("a"), thread("b", { workspace: "/x/notes" }), thread("c"), thread("d", { workspace: null })]);
@@ -25,6 +33,18 @@ test("what needs a person is said before what runs, and what runs before what wa
   assert.equal(threadStatus({ ...busy, operation: null }, false).word, "2 queued");
   assert.equal(threadStatus({ ...busy, operation: null, queued: 0 }, false).word, "cancelled");
   assert.equal(threadStatus(thread("a", { stop: "end_turn" }), false).word, "");
+});
+
+test("an agent that acts without asking says so, and names the mode that asks", () => {
+  const better = { setting: "mode", id: "", value: "default", name: "Default" };
+  const nobody = askingText({ asking: { asks: "nobody", mode: "Bypass", switch: better } }, "claude");
+  assert.equal(nobody?.word, "asks nobody");
+  assert.equal(nobody?.sentence, "In its mode “Bypass”, claude acts without asking. What it reports is listed in Calls as unasked.");
+  assert.deepEqual(nobody?.switch, better);
+  assert.equal(askingText({ asking: { asks: "commands", mode: "Edits", switch: null } }, "claude")?.switch, null);
+  assert.equal(askingText({ asking: { asks: "everything", mode: "Default", switch: null } }, "claude"), null);
+  assert.equal(askingText({ asking: {} }, "claude"), null);
+  assert.equal(askingText({}, "claude"), null);
 });
 
 test("an agent's settings are read once, the mode among its options or by itself", () => {
