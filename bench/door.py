@@ -43,6 +43,6 @@ def _time_start(start: Callable[[], Client]) -> float:
 
 MEASUREMENTS = (
     Measurement(
-        (Line("door start to tool list", "ms", Target("times at most", 0.15)),), with_daemon(measure_start)
+        (Line("door start to tool list", "ms", Target("times at most", 0.08)),), with_daemon(measure_start)
     ),
 )

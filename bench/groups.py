@@ -6,6 +6,7 @@ from bench.runner import Group, module_group
 
 GROUPS = (
     module_group("door", "Start of `handrail mcp`, until it has listed its tools.", "bench.door"),
+    module_group("hook", "A client's hook, until it has its answer; beside `true`.", "bench.hook"),
     module_group("restart", "A daemon that was killed, until the next one is ready.", "bench.restart"),
     module_group("read", "read_file beside a bare echo, write_file beside two commits.", "bench.file_tools"),
     module_group("command", "execute_command of `true`, beside a bare PTY child.", "bench.command"),

@@ -72,6 +72,18 @@ port = 7433
 """,
     ),
     Chapter(
+        "`[daemon]`",
+        config.DaemonSection,
+        """\
+The background process. If it is killed or crashes, the keeper restarts it, so that HTTP clients and the page find it again;
+see [troubleshooting.md](troubleshooting.md). `handrail down` and `handrail restart` are not affected.
+""",
+        """\
+[daemon]
+restart = false
+""",
+    ),
+    Chapter(
         "`[terminal]`",
         config.TerminalSection,
         """\
@@ -150,6 +162,8 @@ Notifications.
         """\
 [notify]
 desktop = true
+client_stops = false
+client_asks = true
 """,
     ),
     Chapter(
@@ -185,6 +199,9 @@ env_pass = ["ANTHROPIC_API_KEY"]
 one_per_thread = false
 missing_file_is_empty = false
 writes_itself = false
+prompt_after_denial = false
+title_is_command = false
+input_in_content = false
 """,
     ),
     Chapter(

@@ -1,8 +1,8 @@
 """A pytest plugin that runs the test files which a dealer hands out, one after another, in one session.
 
 Owns the dialogue with the dealer (`scripts/suite.py`) over an inherited socket: JSON lines, a file name for each
-request, a report for each test. Session fixtures live for as long as the lane. Does not know how many lanes there are,
-nor in which order the files are dealt.
+request, a report for each test. A file is imported when it is dealt, so that no other lane imports it. Session fixtures
+live for as long as the lane. Does not know how many lanes there are, nor in which order the files are dealt.
 
     python -m pytest -p scripts.lane --dealer-fd N
 """
@@ -35,6 +35,29 @@ class Lane:
         self._root = root
         self._seconds = 0.0
         self._cpu = 0.0
+        self._files: dict[str, pytest.Module] = {}
+        """The files that are not dealt yet."""
+        self._dealt: pytest.Module | None = None
+        """The file that is being collected; None while the files are listed."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
+        """Only note a file while the files are listed: importing and collecting them all takes half a minute."""
+        if self._dealt is not None or not isinstance(collector, pytest.Module):
+            return None
+        self._files[self._name(collector)] = collector
+        return pytest.CollectReport(collector.nodeid, "passed", None, [])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool | None:
+        """List the files as pytest does, and later collect the file that was dealt."""
+        if self._dealt is None:
+            return None
+        session.items = list(session.genitems(self._dealt))
+        config = session.config
+        config.hook.pytest_collection_modifyitems(session=session, config=config, items=session.items)
+        session.testscollected += len(session.items)
+        return True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -48,14 +71,14 @@ class Lane:
         return True
 
     def _dealt_items(self, session: pytest.Session) -> Iterator[pytest.Item]:
-        by_file: dict[str, list[pytest.Item]] = {}
-        for item in session.items:
-            by_file.setdefault(self._name(item), []).append(item)
         while name := self._next_file():
-            yield from by_file.get(name, ())
+            self._dealt = self._files.pop(name, None)
+            if self._dealt is not None:
+                session.config.hook.pytest_collection(session=session)
+                yield from session.items
 
-    def _name(self, item: pytest.Item) -> str:
-        return os.path.relpath(item.path, self._root)
+    def _name(self, node: pytest.Item | pytest.Module) -> str:
+        return os.path.relpath(node.path, self._root)
 
     def _next_file(self) -> str | None:
         self._send(want="file")

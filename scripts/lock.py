@@ -1,4 +1,4 @@
-"""Writes `constraints.txt` and the lock files of `ui` and `tests/real_agents` anew from what the registries hold today.
+"""Writes `constraints.txt` and the lock files of `ui`, `tests/real_agents` and `tests/real_clients` anew from what the registries hold today.
 
 Owns how the pins are made: a real install into an empty environment, its versions written down without
 any address. Does not know which bounds they must meet: those are pyproject.toml's and package.json's.
@@ -12,6 +12,12 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = {
+    "agents": "tests/real_agents",
+    "clients": "tests/real_clients",
+    "others": "tests/real_clients/others",
+}
+"""The third-party programs that tests start: a set of tests/real_agents/install.py, and its folder."""
 UNPINNED = ("handrail", "setuptools", "wheel")  # ours, and what a new environment happens to bring
 
 
@@ -26,7 +32,8 @@ def main() -> None:
     ]
     (ROOT / "constraints.txt").write_text("# Written by `make lock`.\n" + "\n".join(pins) + "\n")
     lock_packages("ui", "hatch_build.py")
-    lock_packages("tests/real_agents", "-m", "tests.real_agents.install")
+    for name, folder in PROGRAMS.items():
+        lock_packages(folder, "-m", "tests.real_agents.install", name, "npm")
 
 
 def new_environment(folder: Path) -> Path:

@@ -25,8 +25,19 @@ from typing import Any, TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "build" / "lanes"
-WEIGHTS = {"real_agents": 12, "browser": 6, "ui": 6, "e2e": 6, "safety": 6, "cli": 3, "door": 3}
+WEIGHTS = {
+    "real_agents": 12,
+    "real_clients": 12,
+    "browser": 6,
+    "ui": 6,
+    "e2e": 6,
+    "safety": 6,
+    "cli": 3,
+    "door": 3,
+}
 """How slow a test file is for its size, by folder, while no duration is recorded; 1 elsewhere."""
+LANES = (os.cpu_count() or 1) + 1
+"""One more than processors: the tests wait for processes and sockets a third of the time."""
 SLOWEST = 10
 PROGRESS_SECONDS = 30
 EXPECTED = (0, 1, 5)
@@ -288,7 +299,7 @@ def show(text: str) -> None:
 def options_from(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m scripts.suite", description="Run the tests in parallel.")
     parser.add_argument("paths", nargs="*", default=["tests"], help="test files and folders (default: tests)")
-    parser.add_argument("--lanes", type=int, default=max(2, os.cpu_count() or 2), help="pytest processes")
+    parser.add_argument("--lanes", type=int, default=LANES, help="pytest processes")
     parser.add_argument("--check", action="append", default=[], help="a command to run beside the tests")
     parser.add_argument("--before", action="append", default=[], metavar="FOLDER=COMMAND", help="a check that the tests of a folder need")  # fmt: skip
     parser.add_argument("--marked", default="", help="only tests with these marks, as for pytest -m")

@@ -18,11 +18,11 @@ def test_named_groups_run_in_the_given_order_and_once() -> None:
 
 def test_an_unknown_name_gets_a_sentence_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(
-        UnknownGroup, match=r"There is no group nope here. Known groups: door, restart, read, "
+        UnknownGroup, match=r"There is no group nope here. Known groups: door, hook, restart, read, "
     ):
         select_groups(["read", "nope"])
     assert main(["nope"]) == 2
-    assert "Known groups: door, restart, read" in capsys.readouterr().err
+    assert "Known groups: door, hook, restart, read" in capsys.readouterr().err
 
 
 def test_only_some_groups_can_be_compared_with_a_commit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 from tests.support.browser_tab import MS, Tab, another_tab, signed_in
+from tests.support.client_transcripts import write_claude
 from tests.support.daemon_home import Home, find_processes, running_daemon, until
+from tests.support.hook_client import HookClient
 from tests.support.mcp_client import Transport, agent
 from tests.support.person_client import Person
 
@@ -257,3 +259,48 @@ async def test_the_page_says_that_the_daemon_went_away_and_what_it_found_when_it
         await tab.reads(question["call_id"], "done")
 
     assert (workspace / "kept.txt").read_text() == "kept\n"
+
+
+async def test_a_client_that_runs_is_shown_with_its_advisory_calls_and_its_transcript(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    session = "11112222-3333-4444-8555-666677778888"
+    write_claude(Path(shared_home.environment["HOME"]), session=session)
+    client = HookClient(shared_home, session, workspace)
+    try:
+        command = {"command": "npm publish --tag next"}
+        client.send("PreToolUse", tool_name="Bash", tool_input=command, tool_use_id="toolu_1")
+        await shared_person.question("npm publish")
+        row = tab.page.get_by_role("region", name="Running now").get_by_role("button")
+        await tab.sees(row, "needs you")
+        await tab.sees(tab.detail, "Claude Code runs this itself once you allow it.")
+        await tab.press("Allow once")
+        await client.hook_ended()
+        await tab.sees(row, "working")
+        await row.click()
+        await expect(tab.page.locator("#filter")).to_have_value(f"session:claude:{session}")
+        await tab.page.locator("[data-list] [data-call] > a").click()
+        await tab.sees(tab.detail, "runs in the client")
+        await expect(tab.detail.get_by_role("button", name="Stop following")).to_be_visible()
+        await expect(tab.detail.get_by_role("button", name="Complete")).to_have_count(0)
+        await client.report(
+            "PostToolUse",
+            tool_name="Bash",
+            tool_input=command,
+            tool_use_id="toolu_1",
+            tool_response={"stdout": "+ shop@2"},
+        )
+        await tab.sees(tab.detail, "What the client reported")
+
+        await tab.page.get_by_role("link", name="Threads").click()
+        others = tab.page.get_by_role("region", name="From other clients")
+        await tab.sees(others, "runs now")
+        await others.get_by_role("link", name="Why does the login test fail?").first.click()
+        transcript = tab.page.get_by_role("region", name=f"Transcript claude:{session}")
+        await tab.sees(transcript, "The key is old.")
+        await tab.sees(transcript, "Read-only")
+        await expect(transcript.get_by_label("Message", exact=True)).to_have_count(0)
+    finally:
+        client.end()
+    await expect(tab.page.get_by_role("region", name="Running now")).to_have_count(0)
+    assert tab.errors == []

@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Browser, Locator, expect
 from tests.browser.conftest import AXE
 from tests.support.browser_tab import MS, Tab, another_tab, signed_in
-from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.daemon_home import Home, eventually, find_processes, running_daemon, until
 from tests.support.person_client import Json, Person, person_of
 from tests.support.scripted_agent import command, script
 from tests.support.thread_client import Conversation, agents_config, open_thread, text_of
@@ -20,7 +20,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.browser]
 
 MODES: Json = {
     "currentModeId": "ask",
-    "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
+    "availableModes": [
+        {"id": "ask", "name": "Ask"},
+        {"id": "code", "name": "Code"},
+        {"id": "yolo", "name": "Yolo"},
+    ],
 }
 LOGINS = [{"id": "key", "name": "With a key", "description": "Set KEY first."}]
 CONFIG = agents_config(scripted=command(modes=MODES), locked=command(logins=LOGINS, login_needed=True))
@@ -302,7 +306,16 @@ async def test_modes_are_chosen_and_threads_forked_renamed_and_deleted(
     await opened(tab, talk)
     await say(tab, {"say": "an answer"})
     await tab.sees(said(tab), "an answer")
-    await room(tab).get_by_role("combobox", name="Mode").select_option("Code")
+    mode, asks_nobody = room(tab).get_by_role("combobox", name="Mode"), room(tab).get_by_text("asks nobody")
+    await mode.select_option("Yolo")
+    await expect(asks_nobody).to_be_visible(timeout=MS)
+    await say(
+        tab, {"tool_call": {"toolCallId": "r", "title": "make", "kind": "execute", "status": "completed"}}
+    )
+    await tab.sees(said(tab), "unasked")
+    await room(tab).get_by_role("button", name="Switch to “Ask”").click()
+    await expect(asks_nobody).to_have_count(0, timeout=MS)
+    await mode.select_option("Code")
 
     async def chosen() -> Json | None:
         seen = await talk.look()
@@ -442,6 +455,33 @@ async def test_a_daemon_that_is_killed_while_an_agent_speaks_leaves_an_honest_th
             await expect(said(tab)).not_to_contain_text(f"word{last + 1}")
             await say(tab, {"say": "and on it goes"})
             await tab.sees(said(tab), "and on it goes")
+
+
+async def test_commands_whose_agent_ended_with_the_daemon_are_stopped_with_one_button(
+    browser: Browser, workspace: Path
+) -> None:
+    marks = ("69.1111", "69.1112")
+    with running_daemon(CONFIG) as home:
+        person = person_of(home)
+        talk = await open_thread(person, workspace)
+        steps = ({"terminal": {"command": "sleep", "args": [mark]}, "as": mark} for mark in marks)
+        await talk.prompt(*steps, {"hang": True})
+        for mark in marks:
+            await person.allow(mark)
+        await until(lambda: len(find_processes("sleep\x0069.111")) == 2)
+        home.kill()
+        home.up()
+        async with signed_in(browser, person) as tab:
+            await (
+                tab.page.get_by_role("navigation", name="Views").get_by_role("link", name="Terminals").click()
+            )
+            notice = tab.page.get_by_role("group", name="Commands without their agent")
+            await tab.sees(notice, "2 commands run on, though their agents ended with the daemon.")
+            await expect(tab.running.get_by_text("agent gone")).to_have_count(2)
+            await notice.get_by_role("button", name="Stop them all").click()
+            await notice.get_by_role("button", name="End all of this?").click()
+            await expect(notice).to_have_count(0)
+            await until(lambda: not find_processes("sleep\x0069.111"))
 
 
 async def written(home: Home, words: str) -> None:

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from handrail.cli.command_line import build_app
 from handrail.cli.failure import Code
 from handrail.config import Config, ProjectConfig
-from handrail.daemon.daemon import build_toolbox
+from handrail.daemon._toolbox import build_toolbox
 from handrail.door import attach_client, connect, shell
 from handrail.gate import tool as undo
 from handrail.keeper import protocol as keeper
@@ -58,8 +58,8 @@ def collect_tools() -> str:
 
 async def _list_tools() -> Json:
     anything: Any = _Anything()
-    anything.toolbox = build_toolbox(anything, anything, anything, [])
-    server = McpServers(anything, 1.0).server(ConnectionHooks(caller=anything))
+    anything.toolbox = build_toolbox(anything, anything, anything, [], {})
+    server = McpServers(anything, anything, 1.0).server(ConnectionHooks(caller=anything))
     async with Client(server, mode="legacy") as client:
         listed = await client.list_tools()
         tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]

@@ -32,6 +32,7 @@ from tests.house.source import ROOT, SRC
 EVERYWHERE = ("src", "tests", "bench", "scripts")
 NOT_MODULES = {
     *("handrail.db", "handrail.head", "handrail.diff", "handrail.py"),  # files
+    *("handrail.js", "handrail.json", "handrail.toml"),  # files for clients
     *("handrail.client", "handrail.person", "handrail.gone"),  # keys of an ASGI scope
     "handrail.test",  # a host
 }

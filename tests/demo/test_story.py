@@ -54,7 +54,7 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         "closing the terminal is done",
         "Every call has its outcome.",
     ):
-        assert line in told
+        assert line in told, told
     assert "It printed 5," in told
     assert "#code=" in told
     assert "pippin" not in shown + told

@@ -82,8 +82,11 @@ async def test_every_tool_is_listed_with_its_schemas_and_honest_hints(
     async with agent(home_of_all, workspace) as client:
         listed = (await client.client.list_tools()).tools
 
-    assert {tool.name for tool in listed} == TOOLS.keys() | OF_TERMINALS
+    assert {tool.name for tool in listed} == TOOLS.keys() | OF_TERMINALS | {"approve"}
     for tool in listed:
+        if tool.name == "approve":  # its client refuses structured results: tests/e2e/test_hooks.py
+            assert tool.output_schema is None
+            continue
         assert tool.title
         assert tool.description
         assert tool.output_schema is not None

@@ -62,6 +62,45 @@ async def test_a_tool_is_used_in_both_generations_over_both_transports(
     assert caller["door"] == transport
 
 
+@pytest.mark.parametrize("version", ["2026-07-28", None])
+async def test_a_bridge_cancels_a_request_over_http_by_its_id(
+    shared_home: Home, shared_person: Person, workspace: Path, version: str | None
+) -> None:
+    bearer = (await shared_person.credential(str(workspace)))["bearer"]
+    other = (await shared_person.credential(str(workspace)))["bearer"]
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "bridge", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    arguments = {"command": "sleep 68.1111"}
+    params = {"name": "execute_command", "arguments": arguments, "_meta": meta}
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    accept = {"Accept": "application/json, text/event-stream"}
+    modern = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "execute_command"}
+    posted = {} if version is None else {"MCP-Protocol-Version": version}
+
+    async with (
+        httpx.AsyncClient(base_url=shared_home.url, headers=accept, timeout=BOUND, verify=False) as http,
+        anyio.create_task_group() as group,
+    ):
+
+        async def post(bearer: str, message: object, headers: dict[str, str]) -> int:
+            signed = {"Authorization": f"Bearer {bearer}", **headers}
+            return (await http.post("/mcp", json=message, headers=signed)).status_code
+
+        group.start_soon(post, bearer, call, modern)
+        opened = await shared_person.allow("68.1111")
+        await until(lambda: bool(find_processes("sleep\x0068.1111")))
+        assert await post(other, cancel, posted) == 202, "of another credential: ignored"
+        assert (await shared_person.call(opened))["status"] == "running"
+        assert await post(bearer, cancel, posted) == 202
+        settled = await shared_person.settled(opened)
+        await until(lambda: not find_processes("sleep\x0068.1111"))
+        assert (settled["status"], settled["by"]) == ("cancelled", "client")
+
+
 @transports
 @generations
 async def test_a_clients_cancel_ends_the_call_and_its_whole_tree(

@@ -167,6 +167,7 @@ async def test_whoever_only_watches_hears_nothing_of_what_is_said(
 # Killed in the middle of an answer
 
 
+@pytest.mark.serial  # it measures 0.2 s of the clock
 async def test_a_kill_costs_no_more_than_the_last_moment_of_an_answer(
     home: Home, person: Person, workspace: Path, tmp_path: Path
 ) -> None:
@@ -217,6 +218,36 @@ async def test_a_command_in_an_agents_terminal_goes_on_after_a_kill_and_can_be_c
     await person.cancel(call)
     assert (await person.settled(call))["status"] == "cancelled"
     await until(lambda: not find_processes("sleep\x0067.1111"))
+
+
+async def test_commands_whose_agent_ended_with_the_daemon_are_marked_and_stopped_together(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    thread = await open_thread(person, workspace)
+    marks = ("67.2221", "67.2222")
+    await thread.prompt(
+        *({"terminal": {"command": "sleep", "args": [mark]}, "as": mark} for mark in marks), {"hang": True}
+    )
+    calls = [await person.allow(mark) for mark in marks]
+    own = await person.post("terminals", {"cwd": str(workspace)})
+    await until(lambda: len(find_processes("sleep\x0067.222")) == 2)
+    before = {row["id"]: row["agent_gone"] for row in await person.get("terminals", running=True)}
+
+    home.kill()
+    home.up()
+
+    after = {row["call_id"]: row["agent_gone"] for row in await person.get("terminals", running=True)}
+    closed = await person.post("terminals/close", {"which": "agent_gone"})
+    await until(lambda: not find_processes("sleep\x0067.222"))
+    left = await person.get("terminals", running=True)
+    assert [*before.values()] == [False] * 3
+    assert after == {calls[0]: True, calls[1]: True, None: False}
+    assert sorted(row["call_id"] for row in closed) == sorted(calls)
+    assert all(row["stopped"] and not row["running"] and not row["agent_gone"] for row in closed)
+    assert [row["id"] for row in left] == [own["id"]]
+    assert await person.post("terminals/close", {"which": "agent_gone"}) == []
+    for call in calls:
+        assert (await person.settled(call))["status"] != "running"
 
 
 async def test_a_restart_ends_the_agents_cleanly_and_the_thread_goes_on(

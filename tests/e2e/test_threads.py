@@ -28,7 +28,11 @@ DOT = base64.b64decode(
 )
 MODES = {
     "currentModeId": "ask",
-    "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
+    "availableModes": [
+        {"id": "ask", "name": "Ask"},
+        {"id": "code", "name": "Code"},
+        {"id": "yolo", "name": "Yolo"},
+    ],
 }
 OPTIONS = [
     {
@@ -353,6 +357,42 @@ async def test_modes_and_options_are_told_and_chosen(person: Person, workspace: 
         return (state["modes"]["current"], state["options"]["options"][0]["value"]) == ("code", "large")
 
     await eventually(chosen)
+
+
+async def test_an_agent_that_asks_nobody_is_shown_as_such_and_so_is_what_it_did(
+    person: Person, workspace: Path
+) -> None:
+    thread = await open_thread(person, workspace)
+    await thread.act({"say": "hello"})
+    assert (await thread.look())["asks"] == "everything"
+    await _set(thread, setting="mode", value="yolo")
+
+    async def is_told() -> bool:
+        return (await thread.look())["asks"] == "nobody"
+
+    await eventually(is_told)
+    switch = {"setting": "mode", "id": "", "value": "ask", "name": "Ask"}
+    assert (await thread.look())["state"]["asking"] == {"asks": "nobody", "mode": "Yolo", "switch": switch}
+    listed = (await person.ask("GET", "threads")).json()
+    assert [each["asks"] for each in listed if each["id"] == thread.id] == ["nobody"]
+
+    diff = {"type": "diff", "path": str(workspace / "a.txt"), "oldText": "old\n", "newText": "new\n"}
+    edit = {"toolCallId": "e", "title": "Edit", "kind": "edit", "status": "completed", "content": [diff]}
+    await thread.act({"tool_call": edit})
+    found: list[Json] = []
+
+    async def is_recorded() -> bool:
+        rows = (await person.ask("GET", "calls?unasked=true")).json()
+        found[:] = [each for each in rows if each["thread"] == thread.id]
+        return bool(found)
+
+    await eventually(is_recorded)
+    [call] = found
+    assert (call["tool"], call["status"], call["allowed_by"]) == ("agent_work", "done", "nobody")
+    preview = (await person.ask("GET", f"calls/{call['id']}")).json()["preview"]
+    assert preview["kind"] == "diff"
+    assert "-old" in preview["diff"]
+    assert "+new" in preview["diff"]
 
 
 async def _set(thread: Conversation, **body: object) -> None:

@@ -29,14 +29,26 @@ MAY_IMPORT = {
     "store": ALMOST,
     "gate": {*ALMOST, "store"},
     "terminal": {*ALMOST, "keeper.protocol", "keeper.message_framing", "keeper.lineage", "launcher", "store"},
-    "tools": {*ALMOST, "gate", "store", "terminal"},
+    "tools": {*ALMOST, "clients.hook_event", "clients.open_work", "gate", "store", "terminal"},
     "upstream": {*ALMOST, "gate", "store", "terminal"},
     "agents": {*ALMOST, "gate", "store", "terminal"},
+    "clients": ALMOST,
     "own_agent": {*ALMOST, "provider_keys"},  # another program: nothing but __main__ imports it
-    "server": {*ALMOST, "agents", "gate", "store", "terminal"},
-    "cli": {*ALMOST, "daemon", "demo", "doctor", "door", "provider_keys"},  # daemon, doctor: to run them
+    "server": {*ALMOST, "agents", "clients", "gate", "store", "terminal"},
+    "cli": {
+        *ALMOST,
+        "clients",
+        "daemon",
+        "demo",
+        "doctor",
+        "door",
+        "provider_keys",
+    },  # daemon, doctor: to run them
     "demo": {*EVERYONE, "door"},
-    "doctor": {*ALMOST, "door", "gate.rules.rules", "keeper.protocol", "launcher", "provider_keys", "store"},
+    "doctor": {
+        *ALMOST,
+        *("clients", "door", "gate.rules.rules", "keeper.protocol", "launcher", "provider_keys", "store"),
+    },
     "__main__": {*EVERYONE, "own_agent.__main__", "cli", "daemon.start", "door"},
 }
 MAY_IMPORT["daemon"] = {*MAY_IMPORT} - {"__main__", "cli", "demo", "doctor", "own_agent", "provider_keys"}

@@ -20,9 +20,11 @@ QUESTIONS = {
     "Where is the notification?": ("notifications", "handrail/daemon/notifications.py"),
 }
 SHARED = {
-    "agents", "approvals", "calls", "credentials", "operations", "rules", "terminals", "threads", "trust", "undo",
+    "agents", "approvals", "calls", "clients", "connect", "credentials", "operations", "rules", "terminals", "threads",
+    "transcripts", "trust", "undo",
 }  # fmt: skip
-"""Nouns that several layers have a module for. Any other name stands for one module."""
+"""Nouns that several layers have a module for. Any other name stands for one module. `connect` is a command, and what a door
+does first."""
 LINES_MAX = 500
 SINGLE_IMPORTER_MAX = 0.09
 WALK_MAX = 60

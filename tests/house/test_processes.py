@@ -38,7 +38,10 @@ ALLOWED = {
     "door.shell": "without Handrail, `handrail shell` becomes the person's plain shell",
     "cli.commands.agents": "the person's command becomes our own agent",
     "cli.commands.lifecycle": "the person's command opens the person's browser",
+    "cli.package_versions": "the person's command asks the person's package managers for versions",
     "cli.interactive.question": "the person's command opens the person's editor",
+    "clients.client_program": "the person's command runs the client's own program",
+    "clients.proof": "the person's command runs the person's client in a scratch home",
     "demo.mcp_client": "a scripted agent starts its door",
     "own_agent.tools.mcp_transport": "our own agent, which the keeper started marked, starts the MCP servers of its host",
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.real_agents.install import MODULES, node
+from tests.real_agents.install import MODULES, SETS, node
 from tests.support.model_server.script import Turn
 
 Json = dict[str, Any]
@@ -31,12 +31,20 @@ class Real:
     """Its own tool for running a command."""
     ours: str = ""
     """What it calls a tool of ours, of the MCP server that it is given."""
+    tells_its_host: bool = False
+    """Whether it adds messages of its own to what the model says."""
+    takes_up: str = "resumed"
+    """How it goes on with a conversation after it was ended."""
     finds_us_late: bool = False
     """Whether it looks for our tools while it already works on the first prompts."""
     writes_by_us: bool = False
     """Whether it writes files through its host, which asks about that too."""
     quirks: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """Of its section in the configuration."""
+
+    def uses(self, tool: str, values: Json) -> Turn:
+        """One of our tools."""
+        return Turn("With yours.", self.ours.format(tool), values)
 
 
 def _script(package: str, entry: str, *args: str) -> Callable[[], tuple[str, ...]]:
@@ -147,3 +155,33 @@ EXAMPLE = Real(
     command=_script("@agentclientprotocol/sdk", "dist/examples/agent.js"),
 )
 """The protocol's own example: it has no model, says always the same, writes nothing and keeps no record."""
+
+
+# Those that only `make test-agents-all` tries.
+
+
+def _other(package: str, entry: str, *args: str) -> Callable[[], tuple[str, ...]]:
+    return lambda: (str(node()), str(SETS["others"].modules / package / entry), *args)
+
+
+COPILOT = Real(
+    name="copilot",
+    command=_other("@github/copilot", "npm-loader.js", "--acp"),
+    environment=lambda model: {
+        "COPILOT_PROVIDER_BASE_URL": f"{model}/v1",
+        "COPILOT_PROVIDER_API_KEY": "none",
+        "COPILOT_MODEL": "gpt-5",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    },
+    writes=lambda path, text: Turn("I write it.", "create", {"path": str(path), "file_text": text}),
+    runs=lambda line: Turn("I run it.", "bash", {"command": line, "description": "A command"}),
+    ours="handrail-{}",
+    tells_its_host=True,
+    takes_up="loaded",
+)
+
+
+ALWAYS = (CLAUDE, OPENCODE, QWEN)
+"""Tried by `make test`, beside the example."""
+MORE = (COPILOT,)

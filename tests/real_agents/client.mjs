@@ -1,9 +1,9 @@
 // A client of the official TypeScript SDK: begins a conversation, cancels in both of the protocol's ways, loses its agent,
 // and takes the conversation up with another. Prints what it saw, as JSON. Knows nothing of any agent in particular.
 //
-//   node client.mjs SDK '{"command": [...], "cwd": ..., "first": ..., "cancelled": ..., "withdrawn": ..., "last": ...}'
+//   node client.mjs SDK '{"command": [...], "cwd": ..., "first": ..., "cancelled": ..., "withdrawn": ..., "last": ..., "heard": {...}}'
 //
-// The last four are prompts; an agent is to say something to `cancelled` and `withdrawn`, and not to end.
+// Four are prompts; to `cancelled` and `withdrawn` an agent is to say the words of `heard`, and not to end.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -46,8 +46,8 @@ const prompt = (agent, sessionId, text, options) =>
     .request(acp.methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] }, options)
     .then((answer) => answer.stopReason, (error) => error.code);
 
-async function untilSaid({ updates, hears }, since) {
-  while (said(updates).length <= since) await hears();
+async function untilSaid({ updates, hears }, words) {
+  while (!said(updates).includes(words)) await hears();
 }
 
 const began = await withAgent(async (host) => {
@@ -55,16 +55,14 @@ const began = await withAgent(async (host) => {
   const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd: told.cwd, mcpServers: [] });
   const stops = [await prompt(agent, sessionId, told.first)];
 
-  let before = said(updates).length;
   const cancelled = prompt(agent, sessionId, told.cancelled);
-  await untilSaid(host, before);
+  await untilSaid(host, told.heard.cancelled);
   await agent.notify(acp.methods.agent.session.cancel, { sessionId });
   stops.push(await cancelled);
 
-  before = said(updates).length;
   const given = new AbortController();
   const withdrawn = prompt(agent, sessionId, told.withdrawn, { cancellationSignal: given.signal });
-  await untilSaid(host, before);
+  await untilSaid(host, told.heard.withdrawn);
   given.abort();
   stops.push(await withdrawn);
   return { sessionId, stops, said: said(updates) };

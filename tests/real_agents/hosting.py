@@ -48,9 +48,9 @@ class Hosted:
 def hosting(real: Real) -> Generator[Hosted]:
     with model_server() as model, tempfile.TemporaryDirectory(prefix="hr-work-") as folder:
         mark = token_hex(8)
-        told = {**real.environment(model.url), **_offline(model.url), MARK: mark}
+        told = {**real.environment(model.url), **offline_environment(model.url), MARK: mark}
         with running_daemon(GRACE + _section(real, told)) as home:
-            _put(Path(home.environment["HOME"]), real.files)
+            put_files(Path(home.environment["HOME"]), real.files)
             yield Hosted(
                 name=real.name,
                 home=home,
@@ -62,13 +62,13 @@ def hosting(real: Real) -> Generator[Hosted]:
         assert marked(mark) == [], "nothing that the agent started may outlive the daemon's end"
 
 
-def _put(home: Path, files: Mapping[str, str]) -> None:
+def put_files(home: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text)
 
 
-def _offline(model: str) -> Mapping[str, str]:
+def offline_environment(model: str) -> Mapping[str, str]:
     """Whatever would go elsewhere comes to the model's server instead, which takes it down as strange."""
     return {
         "HTTP_PROXY": model,

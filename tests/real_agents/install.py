@@ -1,27 +1,51 @@
-"""Puts the third-party agents of package.json where the tests find them.
+"""Puts the third-party programs of a package.json where the tests find them.
 
-Owns where that is: below build/, which is never committed. Does not know how an agent is started (agent_catalog.py).
+Owns where that is: below build/, which is never committed. Does not know how a program is started (agent_catalog.py,
+tests/real_clients/client_catalog.py). No install script of a package runs, so a program is started by its own file.
 
-    python -m tests.real_agents.install                                install them, if package.json or its lock has changed
-    python -m tests.real_agents.install install --package-lock-only    any npm command beside package.json
+    python -m tests.real_agents.install [SET]...                       install these sets (agents), if they have changed
+    python -m tests.real_agents.install SET npm install --package-lock-only    any npm command beside a set's package.json
 """
 
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import hatch_build
 
-HERE = Path(__file__).resolve().parent
-INSTALLED = HERE.parent.parent / "build" / "agents"
-MODULES = INSTALLED / "node_modules"
+TESTS = Path(__file__).resolve().parent.parent
+SETTINGS = TESTS / "real_agents" / ".npmrc"
+"""Of npm, for every set."""
 
 
-def install() -> None:
-    INSTALLED.mkdir(parents=True, exist_ok=True)
-    for name in hatch_build.LOCK:
-        shutil.copyfile(HERE / name, INSTALLED / name)
-    hatch_build.install_packages(INSTALLED)
+@dataclass(frozen=True, slots=True)
+class PackageSet:
+    """The packages of one package.json, installed together."""
+
+    source: Path
+    installed: Path
+
+    @property
+    def modules(self) -> Path:
+        return self.installed / "node_modules"
+
+    def install(self) -> None:
+        self.installed.mkdir(parents=True, exist_ok=True)
+        for name in hatch_build.LOCK:
+            path = self.source / name
+            shutil.copyfile(path if path.exists() else SETTINGS, self.installed / name)
+        hatch_build.install_packages(self.installed)
+
+
+BUILD = TESTS.parent / "build"
+SETS = {
+    "agents": PackageSet(TESTS / "real_agents", BUILD / "agents"),
+    "clients": PackageSet(TESTS / "real_clients", BUILD / "clients"),
+    "others": PackageSet(TESTS / "real_clients" / "others", BUILD / "other-clients"),
+}
+"""agents and clients: for `make test`. others: what `make test-agents-all` needs in addition."""
+MODULES = SETS["agents"].modules
 
 
 def node() -> Path:
@@ -31,5 +55,13 @@ def node() -> Path:
     return Path(executable.ROOT_DIR) / "bin" / "node"
 
 
+def main(words: list[str]) -> None:
+    if words[1:2] == ["npm"]:
+        hatch_build.run_npm(SETS[words[0]].source, ["--userconfig", str(SETTINGS), *words[2:]])
+        return
+    for name in words or ["agents"]:
+        SETS[name].install()
+
+
 if __name__ == "__main__":
-    hatch_build.run_npm(HERE, sys.argv[1:]) if sys.argv[1:] else install()
+    main(sys.argv[1:])

@@ -285,6 +285,7 @@ async def test_the_official_typescript_client_cancels_it_in_both_ways_and_loads_
         "cancelled": script(Turn("Let me count", hang=True), prompt="Are you sure?"),
         "withdrawn": script(Turn("I count again", hang=True), prompt="Really?"),
         "last": script(Turn("I am sure."), prompt="So?"),
+        "heard": {"cancelled": "Let me count", "withdrawn": "I count again"},
     }
     command = [str(node()), str(Path(__file__).with_name("client.mjs")), str(sdk), json.dumps(told)]
     with anyio.fail_after(2 * SLOW):

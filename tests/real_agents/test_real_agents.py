@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import anyio
 import pytest
-from tests.real_agents.agent_catalog import CLAUDE, EXAMPLE, OPENCODE, QWEN, Real
+from tests.real_agents.agent_catalog import ALWAYS, EXAMPLE, MORE, Real
 from tests.real_agents.hosting import SLOW, Hosted, answering, ended, hosting
 from tests.support.daemon_home import eventually, find_processes, until
 from tests.support.model_server.script import Turn, script
@@ -22,7 +22,13 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="module", params=[CLAUDE, OPENCODE, QWEN], ids=lambda real: real.name)
+PARAMETERS = [
+    *(pytest.param(real, id=real.name) for real in ALWAYS),
+    *(pytest.param(real, id=real.name, marks=pytest.mark.all_clients) for real in MORE),
+]
+
+
+@pytest.fixture(scope="module", params=PARAMETERS)
 def real(request: pytest.FixtureRequest) -> Real:
     return request.param
 
@@ -45,7 +51,10 @@ async def test_a_prompt_is_streamed_and_its_file_written_once_it_was_allowed(
         message = await ended(thread, prompted["operation"])
     assert (message["stop"], message["agent"]) == ("end_turn", real.name)
     assert [part["kind"] for part in message["parts"] if part["kind"] != "call"] == ["text", "text"]
-    assert text_of(message) == "I write it.It is written."
+    words = text_of(message)
+    assert words.startswith("I write it.")
+    assert words.endswith("It is written.")
+    assert real.tells_its_host or words == "I write it.It is written."
     assert path.read_text() == "by an agent\n"
     # Each asks about its own work. Who then writes through us, which is our deed and no longer its word, is asked again.
     assert [approval["tool"] for approval in asked] == ["agent_work", *(["write_file"] * real.writes_by_us)]
@@ -71,17 +80,16 @@ async def test_what_was_denied_is_not_done_and_the_conversation_goes_on(real: Re
 
 async def test_it_uses_our_own_tools_with_a_credential_of_its_thread(real: Real, hosted: Hosted) -> None:
     thread, path = await hosted.begin(), hosted.workspace / "ours.txt"
-    turn = Turn("With yours.", real.ours.format("write_file"), {"path": str(path), "content": "by you\n"})
+    turn = real.uses("write_file", {"path": str(path), "content": "by you\n"})
     async with answering(hosted.person, "allow") as asked:
-        tries = 20 if real.finds_us_late else 1
+        late = anyio.current_time() + (SLOW if real.finds_us_late else 0)
         while True:
             prompted = await thread.say(script(turn, Turn("Done.")))
             message = await ended(thread, prompted["operation"])
-            tries -= 1
-            if asked or not tries:
+            if asked or anyio.current_time() > late:
                 break
     assert path.read_text() == "by you\n"
-    ours = asked[-1]
+    [ours] = asked  # its own question about our tool was answered, since the call asks itself
     assert (ours["tool"], (await hosted.person.call(ours["call_id"]))["assurance"]) == (
         "write_file",
         "bound",
@@ -103,7 +111,11 @@ async def test_cancelled_in_mid_turn_it_stops_and_leaves_no_process(real: Real, 
     assert message["stop"] == "cancelled"
     assert text_of(message) == "I run it."
     await until(lambda: not find_processes(str(watched)))
-    assert {part["data"]["status"] for part in parts_of(message, "call")} <= {"failed", "completed"}
+    assert {part["data"]["status"] for part in parts_of(message, "call")} <= {
+        "failed",
+        "completed",
+        "cancelled",
+    }
     assert await hosted.person.get("approvals", open=True) == []
 
 
@@ -131,7 +143,9 @@ async def test_after_a_crash_of_the_daemon_it_goes_on_from_its_own_record(real: 
     hosted.model.requests.clear()
     second = await thread.say(script(Turn("I do remember.")))
     message = await ended(thread, second["operation"])
-    assert [part["text"] for part in parts_of(message, "note")] == [f"{real.name} resumed its own record."]
+    assert [part["text"] for part in parts_of(message, "note")] == [
+        f"{real.name} {real.takes_up} its own record."
+    ]
     assert text_of(message) == "I do remember."
     # The model was sent what was said before, by the agent and not by us.
     sent = [json.dumps(each) for each in hosted.model.asked[0].body["messages"]]

@@ -134,7 +134,7 @@ async def test_what_an_agent_said_of_its_work_before_it_asked_still_counts(
     before = {"toolCallId": "1", "title": "Work", "kind": "execute", "rawInput": {"command": "rm -rf ."}}
     after = {"toolCallId": "1", "kind": "read", "rawInput": {"path": here["path"]}, "locations": [here]}
     await thread.prompt({"tool_call": before}, {"ask": {"toolCall": after}, "as": "x"}, {"tell": "x"})
-    asked = await person.question("Work")
+    asked = await person.question("rm -rf .")
     assert asked["risk"] == "high"
     assert any(claim["words"] == ["rm", "-rf", "."] for claim in asked["claims"])
     (await person.answer(asked, "deny")).raise_for_status()

@@ -205,6 +205,7 @@ def watch(house: House) -> Watch:
             "list_calls": {},
             "get_call": {"call_id": "none"},
             "wait_for_call": {"call_id": "none", "wait_seconds": 0},
+            "approve": {"tool_name": "Read", "input": {"file_path": f"{account.workspace}/big.txt"}},
             "close_terminal": terminal,
         }.items():
             house.use(tool, **given)

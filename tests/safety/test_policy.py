@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.support.user_account import BOUND, Account, until
+from tests.support.user_account import BOUND, NO_RESTART, Account, until
 
 ALLOW_ALL = 'default_policy = "allow"\n[[rules]]\neffect = "allow"\ncommand = "touch"\n'
 TAMPER = """
@@ -86,7 +86,9 @@ class Ground:
 
     def __init__(self, account: Account) -> None:
         self.account = account
-        account.write(account.home / "config.toml", "[command]\nstop_grace = 0.2\nwait_seconds = 1\n")
+        account.write(
+            account.home / "config.toml", f"{NO_RESTART}[command]\nstop_grace = 0.2\nwait_seconds = 1\n"
+        )
         account.start()
         account.trust()
         self.agent = account.credential()
@@ -110,7 +112,8 @@ class Ground:
 
     def write_config(self, text: str) -> None:
         self.account.write(
-            self.account.home / "config.toml", f"{text}[command]\nstop_grace = 0.2\nwait_seconds = 1\n"
+            self.account.home / "config.toml",
+            f"{text}{NO_RESTART}[command]\nstop_grace = 0.2\nwait_seconds = 1\n",
         )
 
     def kill_daemon(self) -> None:
@@ -214,13 +217,18 @@ def test_a_person_may_remove_what_was_added_instead(ground: Ground) -> None:
     assert ground.changes() == []
 
 
-@pytest.mark.parametrize("start", ["keeper", "door"])
-def test_a_changed_config_is_not_taken_up_by_a_daemon_that_no_person_restarted(
-    ground: Ground, start: str
-) -> None:
+def test_a_changed_config_is_not_taken_up_by_a_daemon_that_a_door_started(ground: Ground) -> None:
     ground.write_config(ALLOW_ALL)
     ground.kill_daemon()
-    ground.start_by_keeper() if start == "keeper" else ground.start_by_door()
+    ground.start_by_door()
+    assert not ground.runs_unasked()
+    assert 'added default_policy = "allow"' in ground.changes()
+
+
+def test_a_changed_config_is_not_taken_up_by_a_daemon_that_no_person_restarted(ground: Ground) -> None:
+    ground.write_config(ALLOW_ALL)
+    ground.kill_daemon()
+    ground.start_by_keeper()
     assert not ground.runs_unasked()
     assert 'added default_policy = "allow"' in ground.changes()
     assert not ground.account.http("GET", "/api/state", ground.account.sign_in()).json["auto_approve"]
@@ -243,7 +251,7 @@ def test_with_the_keeper_killed_too_nothing_is_taken_up(ground: Ground) -> None:
     ground.start_by_door()
     assert not ground.runs_unasked()
     policy = ground.policy()
-    assert (policy["known"], len(policy["changes"])) == (False, 5)
+    assert (policy["known"], len(policy["changes"])) == (False, 6)
     assert ground.account.handrail("rules", "accept", "--yes").returncode == 0
     assert ground.runs_unasked()
 
@@ -294,7 +302,8 @@ def test_a_command_cannot_accept_for_the_person(ground: Ground) -> None:
 
     def end() -> str:
         told = ground.account.call(ground.agent, "wait_for_call", call_id=call["call_id"])
-        return "" if told["call"]["status"] in ("waiting", "running") else json.dumps(told)
+        is_open = "call" not in told or told["call"]["status"] in ("waiting", "running")
+        return "" if is_open else json.dumps(told)
 
     assert "neither can decide for a person" in until(end, "the command ends")
     assert ground.changes()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.safety.attack import postures, verbs, web
-from tests.support.user_account import Account, Attacker, AttackResult
+from tests.support.user_account import Account, Attacker, AttackResult, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -93,6 +93,12 @@ def test_from_outside_the_same_user_may_decide(outside: Attacker, verb: str) -> 
     done = outside.account.handrail(verb, asked["id"] if verb in ("approve", "deny") else call)
     assert done.returncode == 0, done.stderr
     assert outside.account.approvals(outside.person)[asked["id"]] != "open"
+
+    def has_ended() -> bool:
+        told = outside.account.http("GET", f"/api/calls/{call}", outside.person).json
+        return told["status"] not in ("waiting", "running")
+
+    until(has_ended, "the call ends")  # while it is open, the next question would be taken for the same call
 
 
 def test_from_outside_the_same_user_gets_a_link_and_a_credential(outside: Attacker) -> None:

@@ -70,6 +70,7 @@ def elsewhere(house: House) -> str:
     """A person's own shell, not in the workspace, that has printed something."""
     terminal = house.open("bash", "--norc", cwd="/")
     house.run(terminal, f"echo {MARKER}")
+    until(lambda: house.text(terminal).endswith("$ "), "the shell is ready for the next line")
     return terminal
 
 

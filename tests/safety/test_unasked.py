@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.user_account import BOUND, Account
+from tests.support.user_account import BOUND, NO_RESTART, Account
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
@@ -32,7 +32,7 @@ PROJECT = {
 def account(new_account: Callable[[], Account]) -> Account:
     """Somebody who has allowed nothing, and works in a project that would like to."""
     account = new_account()
-    account.write(account.home / "config.toml", "[command]\nwait_seconds = 1\n")
+    account.write(account.home / "config.toml", f"{NO_RESTART}[command]\nwait_seconds = 1\n")
     for name, text in PROJECT.items():
         path = account.workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,12 @@ def test_a_daemon_that_a_door_starts_from_inside_a_project_runs_nothing_of_it(ac
     os.kill(before, signal.SIGKILL)
     argv = (account.python, str(program), "mcp")
     with account.spawn(*argv, cwd=account.workspace, stdin=subprocess.PIPE) as door:
-        said, _ = door.communicate('{"jsonrpc":"2.0","id":1,"method":"ping"}\n', timeout=BOUND)
-    assert '"id":1' in said
+        assert door.stdin is not None
+        assert door.stdout is not None
+        door.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        door.stdin.flush()  # stays open: a door whose input has ended waits only some seconds for a daemon that starts
+        said = door.stdout.readline()
+        _, err = door.communicate(timeout=BOUND)
+    assert '"id":1' in said, err
     assert account.pid != before
     assert not marker(account).exists()

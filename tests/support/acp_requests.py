@@ -48,6 +48,8 @@ class RequestingAgent:
     told: dict[str, Json] = field(default_factory=dict[str, Json])
     """The agent's earlier updates of its tool calls."""
     seen: set[str] = field(default_factory=set[str])
+    has_own_tools: bool = False
+    """Whether its session was given our MCP server."""
 
     @property
     def gate(self) -> Gate:
@@ -61,6 +63,7 @@ class RequestingAgent:
             quirks=self.quirks,
             on_asked=lambda tool_call, call: self.asked.append((tool_call, call)),
             known=lambda tool_call: self.told.get(tool_call, {}),
+            has_own_tools=self.has_own_tools,
         )
 
     async def ask(self, method: str, **params: Any) -> Any:

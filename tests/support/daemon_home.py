@@ -45,7 +45,9 @@ class Home:
         _OURS.update(f"{name}={self.environment[name]}".encode() for name in ("HANDRAIL_HOME", "HOME"))
         self._ours: ForkedProcess | None = None
         self.places.make()
-        self.places.config.write_text(f"{config}\n[server]\nport = {self.port}\n")
+        # Most tests that kill a daemon start the next one themselves.
+        daemon = "" if "[daemon]" in config else "[daemon]\nrestart = false\n"
+        self.places.config.write_text(f"{config}\n{daemon}[server]\nport = {self.port}\n")
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a daemon in the foreground, as a child of this test, without waiting for it."""

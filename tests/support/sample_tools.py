@@ -45,6 +45,7 @@ class Echo(Tool[ToyInput, ToyPlan]):
     description = "Say a word."
     input = ToyInput
     output = ToyOutput
+    answer_inputs = frozenset({"patience"})
 
     def __init__(self, action: Action = "read") -> None:
         self.action: Action = action

@@ -27,7 +27,9 @@ BOUND = 60.0
 """Seconds for anything a test waits for: far more than it takes, so that only a fault reaches it."""
 FIRST_UID = 20_000 + os.getpid() % 400 * 100
 """Of the users made here, each of whom is ended with all that is theirs: others who run these tests have others."""
-CONFIG = 'default_policy = "allow"\n[command]\nstop_grace = 0.2\nwait_seconds = 1\n'
+NO_RESTART = "[daemon]\nrestart = false\n"
+"""The keeper restarts no daemon: a test that kills one starts the next one itself."""
+CONFIG = f'default_policy = "allow"\n{NO_RESTART}[command]\nstop_grace = 0.2\nwait_seconds = 1\n'
 """Commands in the workspace run without approval. Outside of it they ask, and are handed back after a second."""
 
 
@@ -196,14 +198,14 @@ class Account:
             return Answer(response.status, dict(response.getheaders()), response.read())
 
     def call(self, bearer: str, tool: str, **input: Any) -> dict[str, Any]:
-        """Use a tool over HTTP, as an agent with this call bearer does; the structured result."""
+        """Use a tool over HTTP, as an agent with this call bearer does; the structured result, empty if there is none."""
         me: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {}}
         me["clientInfo"] = {"name": "test", "version": "1"}
         session = self._rpc(bearer, None, {"id": 1, "method": "initialize", "params": me})[1]
         self._rpc(bearer, session, {"method": "notifications/initialized"})
         wanted = {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": input}}
         reply, _ = self._rpc(bearer, session, wanted)
-        return reply["result"]["structuredContent"]
+        return reply["result"].get("structuredContent", {})
 
     def ask(self, bearer: str) -> dict[str, Any]:
         """A call that waits for approval and is handed back immediately."""

@@ -137,6 +137,7 @@ async def test_a_server_that_died_idle_is_started_again_by_whoever_comes_first_a
         tools = servers.tools
         facts = json.loads((await run_tool(tools["somebody__environment"])).text)
         os.kill(facts["pid"], signal.SIGKILL)
+        await until(servers._servers[0]._link.gone.is_set)  # pyright: ignore[reportPrivateUsage]
         await until(lambda: descriptors() <= without)
 
         async with parallel_calls() as hand:

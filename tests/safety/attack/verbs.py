@@ -4,6 +4,9 @@ import io
 import json
 import os
 import sys
+from importlib import import_module
+
+from handrail.cli.command_line import COMMANDS, run
 
 from .ground import Got, Order, Try
 from .sockets import converse
@@ -45,6 +48,12 @@ TRIES: dict[str, Try] = {
 }
 
 
+def load_commands() -> None:
+    """Import the commands once; else each of the children below would."""
+    for module in {module for module, _, _ in COMMANDS}:
+        import_module(module)
+
+
 def _run(arguments: list[str]) -> Got:
     """One command of `handrail`, in a child of our own: it stands where we stand."""
     read, write = os.pipe()
@@ -54,8 +63,6 @@ def _run(arguments: list[str]) -> Got:
         os.dup2(write, 2)
         os.close(read)
         sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(fd, "w"), write_through=True) for fd in (1, 2))
-        from handrail.cli.command_line import run  # noqa: PLC0415
-
         os._exit(run(arguments))
     os.close(write)
     with open(read, "rb") as told:

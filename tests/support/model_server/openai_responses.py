@@ -19,8 +19,12 @@ def said(body: Json) -> list[ScriptMessage]:
     ]
 
 
+CALLS = ("function_call", "custom_tool_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+
+
 def _role(item: Json) -> str:
-    if item.get("type") == "function_call_output":
+    if item.get("type") in OUTPUTS:
         return "tool"
     return item.get("role") or "assistant"
 
@@ -38,8 +42,8 @@ def _problems(body: Json) -> Iterator[str]:
     items: list[Json] = body["input"] if isinstance(body.get("input"), list) else []
     if not body.get("input"):
         yield "Missing required parameter: 'input'."
-    called = [item["call_id"] for item in items if item.get("type") == "function_call"]
-    answered = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
+    called = [item["call_id"] for item in items if item.get("type") in CALLS]
+    answered = [item["call_id"] for item in items if item.get("type") in OUTPUTS]
     for each in called:
         if each not in answered:
             yield f"No tool output found for function call {each}."
@@ -114,8 +118,11 @@ def _message(text: str) -> Json:
 
 
 def _called(call: Call) -> Json:
-    ids = {"id": f"fc_{token_hex(8)}", "call_id": f"call_{token_hex(8)}"}
-    return {"type": "function_call", **ids, "name": call.tool, "arguments": call.raw, "status": "completed"}
+    about = {"id": f"fc_{token_hex(8)}", "call_id": f"call_{token_hex(8)}", "name": call.tool}
+    if call.freeform:
+        return {"type": "custom_tool_call", **about, "input": call.raw, "status": "completed"}
+    group = {"namespace": call.namespace} if call.namespace else {}
+    return {"type": "function_call", **about, **group, "arguments": call.raw, "status": "completed"}
 
 
 def _added(item: Json) -> Iterator[tuple[str, Json]]:
@@ -137,6 +144,9 @@ def _added(item: Json) -> Iterator[tuple[str, Json]]:
             yield "response.content_part.added", {**part, "part": {**full, "text": ""}}
             for each in words(full["text"]):
                 yield "response.output_text.delta", {**part, "delta": each, "logprobs": []}
+        case "custom_tool_call":
+            yield "response.output_item.added", {"item": {**item, "input": "", "status": "in_progress"}}
+            yield "response.custom_tool_call_input.delta", {"item_id": item["id"], "delta": item["input"]}
         case _:
             yield "response.output_item.added", {"item": {**item, "arguments": "", "status": "in_progress"}}
             yield (

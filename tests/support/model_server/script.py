@@ -10,7 +10,7 @@ The fields of a turn, all optional:
     say          text, streamed word by word
     think        a thought before the text
     tool, input  a tool to use; an input that is a string is sent unchanged, malformed or not
-    calls        more tools to use in the same answer: [{"tool": ..., "input": ...}]
+    calls        more tools to use in the same answer: [{"tool": ..., "input": ..., "namespace": ..., "freeform": ...}]
     pace         seconds between two pieces of the stream
     hang         true: all but the end, then silence until the client disconnects
     hold         a name: silence before the first byte, until `ModelServer.let_go(name)`
@@ -48,6 +48,10 @@ class Call:
 
     tool: str
     input: Json | str = field(default_factory=dict[str, Any])
+    namespace: str = ""
+    """Of OpenAI's responses only: the group of tools that it is in."""
+    freeform: bool = False
+    """Of OpenAI's responses only: a tool whose input is plain text, not JSON."""
 
     @property
     def raw(self) -> str:

@@ -1,4 +1,4 @@
-"""A scripted ACP agent: a program on the official SDK's agent side that executes the steps in its prompts.
+"""A scripted ACP agent: a program that speaks the protocol's JSON lines and executes the steps in its prompts.
 
 `wire.py` has its transport and sessions, `steps.py` the steps, `agent.py` the protocol's methods, `program.py` the start.
 Tests start it with `command(**manners)` (see `Behavior`) and prompt it with `script(*steps)`: the last text block of a
@@ -46,7 +46,7 @@ Misbehaviour
   {"garbage": "not json"} (and "times")   {"bytes": "<base64>"}: raw on stdout
   {"flood": 1000000000} (bytes without a newline)   {"huge": 40000000} (one well-formed message of that size)
   {"spawn": "x", "setsid": true, "holds_stdout": true, "ignores_term": true, "forks": true}: a child that sleeps for ever;
-  its pid is kept as x.pid; `forks` makes it an orphan immediately     {"close_stdout": true}   {"stop_reading": true}
+  its pid is kept as x.pid; `forks` makes it an orphan immediately; `spoken_to` gives it a pipe as stdin     {"close_stdout": true}   {"stop_reading": true}
   {"log": "path", "say": …}: any output step; each piece is noted in that file with its time, before it is sent
 
 How the prompt ends
@@ -116,7 +116,7 @@ class Behavior(TypedDict):
     ids: NotRequired[str]
     """`uuid`: the ids of its requests are UUID strings. Else they count from 0."""
     strict: NotRequired[bool]
-    """Refuse each request that the SDK's schema refuses. Off, it starts in a third of the time: the schema loads slowly."""
+    """Refuse each request that the SDK's schema refuses. Off, it starts in a fraction of the time: the schema loads slowly."""
     ignores_eof: NotRequired[bool]
     """It stays when its stdin is closed, and ignores SIGTERM and SIGHUP."""
 

@@ -14,7 +14,7 @@ from tests.support.scripted_agent.wire import Ended, Refused, Session, Wire
 
 
 class Agent:
-    """The methods the SDK's router calls, for a client that comes to this agent."""
+    """What this agent does for its client, a method for each of the protocol's."""
 
     def __init__(self, wire: Wire, manners: Behavior) -> None:
         self.wire, self.manners = wire, manners

@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class Wire:
-    """Lines on stdin and stdout: the SDK's transport, with a side door for what the SDK would not send."""
+    """Lines on stdin and stdout; `raw` sends what is no message."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
