@@ -329,6 +329,14 @@ class Caller(TypedDict):
     workspace: str | None
 
 
+class Challenge(TypedDict):
+    nonce: str
+
+
+class ChallengeBody(TypedDict):
+    sign_in: str
+
+
 class Choice(TypedDict):
     description: str
     group: str
@@ -747,6 +755,12 @@ class JournalCompacted(TypedDict):
 JsonValue: TypeAlias = "Any"
 
 
+class KeySignInBody(TypedDict):
+    nonce: str
+    sign_in: str
+    signature: str
+
+
 class LiveEntries(TypedDict):
     clients: list[ClientView] | None
     entries: list[Entry]
@@ -960,6 +974,7 @@ class PathPreview(TypedDict):
 
 class PersonSignedIn(TypedDict):
     kind: Literal["PersonSignedIn"]
+    name: str
     place: str
     sign_in: str
 
@@ -1211,12 +1226,23 @@ class SettingBody(TypedDict):
 
 class SignInBody(TypedDict):
     code: str
+    key: NotRequired[str]
+    name: NotRequired[str]
 
 
 class SignInRevoked(TypedDict):
     kind: Literal["SignInRevoked"]
     sign_in: str
     why: str
+
+
+class SignInView(TypedDict):
+    at: int
+    current: bool
+    id: str
+    lasts: bool
+    name: str
+    seen_at: int
 
 
 class SignalSent(TypedDict):
@@ -1226,6 +1252,7 @@ class SignalSent(TypedDict):
 
 class SignedIn(TypedDict):
     bearer: str
+    sign_in: str
 
 
 class SizeBody(TypedDict):
@@ -1651,6 +1678,8 @@ class Get(Protocol):
         self, a: Literal["search"], /, *, q: str, workspace: str | None = None, limit: int | None = None
     ) -> SearchView: ...
     @overload
+    def __call__(self, a: Literal["sign-ins"], /) -> list[SignInView]: ...
+    @overload
     def __call__(self, a: Literal["state"], /) -> State: ...
     @overload
     def __call__(
@@ -1781,6 +1810,12 @@ class Post(Protocol):
     @overload
     def __call__(self, a: Literal["sign-in"], /, *, body: SignInBody) -> SignedIn: ...
     @overload
+    def __call__(
+        self, a: Literal["sign-in"], b: Literal["challenge"], /, *, body: ChallengeBody
+    ) -> Challenge: ...
+    @overload
+    def __call__(self, a: Literal["sign-in"], b: Literal["key"], /, *, body: KeySignInBody) -> SignedIn: ...
+    @overload
     def __call__(self, a: Literal["terminals"], /, *, body: OpenBody) -> TerminalView: ...
     @overload
     def __call__(
@@ -1849,6 +1884,8 @@ class Delete(Protocol):
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["sign-ins"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["threads"], b: str, /) -> None: ...
     @overload

@@ -73,6 +73,7 @@ from handrail.store.threads.threads import Threads
 from handrail.store.values import Result
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.open_shell import TerminalSettings
+from handrail.terminal.person_check import DoorLaunchers
 from handrail.terminal.retention import Retention
 from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.survivors import Survivors
@@ -226,11 +227,11 @@ class Daemon:
             self._daemon_file.note_port(port)
             url = f"http://{HOST}:{port}"
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
-            context = await self._build_server_context(foundation, gate, access, url, agent_host)
+            launchers = await build_launchers(foundation.keeper)
+            context = await self._build_server_context(foundation, gate, access, launchers, url, agent_host)
             callers = Callers(context.prompts.calling)
             hooks = Hooks(gate, self._works, DIALECTS, find_workspace, self._mark)
             mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
-            launchers = await build_launchers(foundation.keeper)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, context.url)
             hooks.observers.append(context.clients)
@@ -301,7 +302,13 @@ class Daemon:
         return {**child_environment(os.environ, passed), MARK: self._mark}
 
     async def _build_server_context(
-        self, foundation: Foundation, gate: Gate, access: Access, url: str, agent_host: AgentHost
+        self,
+        foundation: Foundation,
+        gate: Gate,
+        access: Access,
+        launchers: DoorLaunchers,
+        url: str,
+        agent_host: AgentHost,
     ) -> ServerContext:
         """Build the context of the HTTP routes."""
         return ServerContext(
@@ -314,6 +321,7 @@ class Daemon:
             undo=Undo(foundation.records, foundation.journal, self._blobs, self._own_folders),
             marked=self._marked,
             access=access,
+            launchers=launchers,
             url=url,
             command_line=build_connect_command(self._places.environment),
             started=await self._restore(gate, foundation, agent_host.threads),

@@ -63,6 +63,7 @@ _ROUTES = (
     terminals.sharing_routes,
     terminal_output.routes,
     sign_in.routes,
+    sign_in.list_routes,
     sign_in.credential_routes,
     threads.export_routes,
     threads.routes,

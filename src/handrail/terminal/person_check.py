@@ -69,6 +69,13 @@ class DoorLaunchers:
         finally:
             peer.close()
 
+    def refusal_of_process(self, process: Identity) -> str | None:
+        """Why a process that runs now does not count as a person's; None if it may be."""
+        if lineage.is_marked(process[0], self._reference):
+            return self._explain_mark(process[0])
+        is_same = lineage.identity(process[0]) == process
+        return None if is_same and not self.is_agent(process[0]) else NO_PERSON
+
     def is_agent(self, pid: int, claimed_parent: int = 0) -> bool:
         """Whether a process descends from a launcher.
 

@@ -7,7 +7,7 @@
 import createClient, { type Client } from "openapi-fetch";
 
 import type { paths } from "../wire.ts";
-import type { AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, TestBody, ThreadBody } from "./types.ts";
+import type { AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
 
 /** The daemon refused a request; the message is its own. */
 export class ApiError extends Error {
@@ -56,6 +56,8 @@ export class Api {
   revoke = (id: string) => dataOf(this.http.DELETE("/api/rules/{id}", at({ id })));
   testCall = ({ rule, ...body }: TestBody) => dataOf(this.http.POST("/api/rules/test", { body: sent({ ...body, rule: rule ? sent(rule) : null }) }));
   propose = (rule: RuleBody, approval: string | null = null) => dataOf(this.http.POST("/api/rules/propose", { body: { rule: sent(rule), approval } }));
+  signIns = () => dataOf(this.http.GET("/api/sign-ins"));
+  signOut = (id: string) => dataOf(this.http.DELETE("/api/sign-ins/{id}", at({ id })));
   acceptPolicy = (digest: string) => dataOf(this.http.POST("/api/policy/accept", { body: { digest } }));
   folders = () => dataOf(this.http.GET("/api/folders"));
   trust = (folder: string, config: string | null) => dataOf(this.http.POST("/api/folders/trust", { body: { folder, config } }));
@@ -108,9 +110,17 @@ export class Api {
   }
 }
 
-/** Exchanges a one-time code for a bearer. */
-export async function signIn(code: string): Promise<string> {
-  return (await dataOf(connect().POST("/api/sign-in", { body: { code } }))).bearer;
+/** Exchanges a one-time code for a bearer, and registers the key of this browser. */
+export function signIn(code: string, key: string, name: string): Promise<SignedIn> {
+  return dataOf(connect().POST("/api/sign-in", { body: { code, key, name } }));
+}
+
+export async function requestChallenge(signIn: string): Promise<string> {
+  return (await dataOf(connect().POST("/api/sign-in/challenge", { body: { sign_in: signIn } }))).nonce;
+}
+
+export function signInByKey(signIn: string, nonce: string, signature: string): Promise<SignedIn> {
+  return dataOf(connect().POST("/api/sign-in/key", { body: { sign_in: signIn, nonce, signature } }));
 }
 
 function connect(bearer?: string, baseUrl = ""): Client<paths> {
