@@ -280,6 +280,31 @@ async def test_when_the_daemon_is_killed_a_waiting_call_is_refused_and_running_o
     assert "once more" in decision((await again.answer())[1])["permissionDecisionReason"]
 
 
+async def test_an_allow_outlives_a_killed_daemon_until_the_client_repeats_its_call_once(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    sent = payload(workspace, "Bash", {"command": "touch later"}, call="first")
+    status, out, _ = await run_hook(home, sent, "claude", "--timeout", "10")
+    told = decision(out)
+    question = await person.question("touch later")
+    assert (status, told["permissionDecision"]) == (0, "deny")
+    assert question["call_id"] in told["permissionDecisionReason"]
+    (await person.answer(question, "allow")).raise_for_status()
+
+    home.kill()
+    home.up()
+
+    again = {**sent, "tool_use_id": "second"}
+    assert decision((await run_hook(home, again))[1]) == {"permissionDecision": "allow"}
+    assert (await person.call(question["call_id"]))["allowed_by"] is not None
+    other = HookProcess(home, {**sent, "tool_use_id": "third"}).send()
+    await person.deny("touch later", "once was enough")
+    assert "once was enough" in decision((await other.answer())[1])["permissionDecisionReason"]
+    ended = payload(workspace, "Bash", {"command": "touch later"}, "PostToolUse", "second", tool_response={})
+    await run_hook(home, ended)
+    assert (await person.settled(question["call_id"]))["status"] == "done"
+
+
 async def allow_hook(home: Home, person: Person, sent: Json, about: str) -> str:
     """The call of a hook that a person allowed, once the client knows."""
     hook = HookProcess(home, sent).send()
