@@ -144,6 +144,7 @@ def _find_outdated(
         has_hooks=connection.has_hooks,
         is_locked=connection.is_locked,
         is_single_question=connection.is_single_question,
+        hook_timeout=connection.hook_timeout,
     )
     try:
         plan = plan_connect(client, again, connections)

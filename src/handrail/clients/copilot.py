@@ -27,7 +27,6 @@ from handrail.clients.claude import (
     refuse_edit,
 )
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
     Client,
     HookLine,
@@ -61,7 +60,7 @@ from handrail.clients.pieces import ConfigPiece
 from handrail.clients.vscode_tools import CONTENT, NEW, OLD, PATH, apply_patch, vscode_work
 
 HOOKS = (
-    HookLine("PreToolUse", is_gate=True, seconds=LONG_SECONDS),
+    HookLine("PreToolUse", is_gate=True),
     HookLine("PostToolUse"),
     HookLine("UserPromptSubmit"),
     HookLine("SessionStart"),
@@ -94,7 +93,7 @@ class Copilot(Client):
 
 def _hook(setup: Setup, line: HookLine) -> dict[str, Any]:
     """Copilot reads `timeoutSec`; VS Code, which loads the same file, reads `timeout`."""
-    limits = {"timeoutSec": line.seconds, "timeout": line.seconds}
+    limits = {"timeoutSec": line.limit(setup), "timeout": line.limit(setup)}
     return {"type": "command", "bash": hook_line(setup, "copilot", line), **limits}
 
 

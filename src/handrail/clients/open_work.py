@@ -60,14 +60,14 @@ class OpenWork:
         """An allow is being recorded for the hook that waits."""
         self.begun = False
         self.end: WorkEnd | None = None
-        self._read = read
+        self.read_edited = read
         self._news = anyio.Event()
 
     def read(self, input: Json) -> Work:
         """What the call would do with this input, edited or not. Raises ValueError."""
         if input == self.event.input and self.event.work is not None:
             return self.event.work
-        return self._read(input)
+        return self.read_edited(input)
 
     def want(self) -> None:
         """A hook waits for the decision."""
@@ -89,7 +89,7 @@ class OpenWork:
     def renew(self, repeated: "OpenWork") -> None:
         """The client asks again about the same work: from now on, this is how it asks."""
         self.event, self.edits, self.process = repeated.event, repeated.edits, repeated.process
-        self._read = repeated._read
+        self.read_edited = repeated.read_edited
 
     def begin(self) -> None:
         """The work may begin: it was allowed, and that is on record."""

@@ -83,6 +83,13 @@ class HookReport:
     mark: str = ""
     """The mark of an agent that Handrail hosts, or empty."""
     process: ClientProcess | None = None
+    timeout: float = 0.0
+    """Seconds after which the client ends the hook; 0 for the client's longest."""
+
+    def seconds(self, dialect: HookDialect) -> float:
+        """How long the client can wait for an answer."""
+        margin = max(5.0, self.timeout / 10)
+        return min(dialect.clock_seconds, self.timeout - margin) if self.timeout else dialect.clock_seconds
 
 
 class Hooks:
@@ -182,7 +189,7 @@ class Hooks:
             report.client,
             OpenWork(event, read, dialect.edits, report.process),
             self._build_caller(report.client, event),
-            dialect.clock_seconds,
+            report.seconds(dialect),
             is_hosted=is_hosted,
         )
         return Verdict(effect="pass") if is_hosted else verdict
@@ -232,7 +239,7 @@ class Hooks:
     def _has_changed(self, opened: HookCall) -> bool:
         """Whether a kept allow does not hold any more: it is used up, and the question is asked again."""
         outcome = None if opened.call is None else opened.call.outcome
-        if outcome is None or outcome.ending != "failed":
+        if outcome is None or outcome.ending not in ("failed", "interrupted"):
             return False
         self._calls.pop(opened.work.id, None)
         return True
