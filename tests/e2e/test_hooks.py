@@ -140,11 +140,30 @@ async def test_our_own_tools_pass_without_a_record(
 ) -> None:
     before = len(await shared_person.get("calls"))
     sent = payload(workspace, "mcp__handrail__execute_command", {"command": "ls"})
-    assert await run_hook(shared_home, sent) == (0, "", "")
-    asked = payload(workspace, "mcp__handrail__execute_command", {"command": "ls"}, "PermissionRequest", "")
-    _, out, _ = await run_hook(shared_home, asked)
+    async with agent(shared_home, workspace, name="claude-code"):  # a door of this process, as its hooks are
+        assert await run_hook(shared_home, sent) == (0, "", "")
+        asked = {**sent, "hook_event_name": "PermissionRequest", "tool_use_id": ""}
+        _, out, _ = await run_hook(shared_home, asked)
     assert decision(out)["decision"] == {"behavior": "allow"}
     assert len(await shared_person.get("calls")) == before
+
+
+async def test_a_server_that_only_has_our_name_asks_until_the_client_has_started_ours(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    sent = payload(workspace, "mcp__handrail__execute_command", {"command": "ls"}, call="first")
+    hook = HookProcess(home, sent).send()
+    asked = await person.question("handrail: execute_command")
+    assert "not started Handrail's own" in asked["claims"][-1]["opaque"]
+    await person.deny("handrail: execute_command", "who is this?")
+    assert "who is this?" in decision((await hook.answer())[1])["permissionDecisionReason"]
+    vouched = {**sent, "mcp_server": {"name": "handrail", "source": "user"}}
+    assert await run_hook(home, vouched) == (0, "", ""), "this client tells where the server comes from"
+    async with agent(home, workspace, name="claude-code"):
+        assert await run_hook(home, sent) == (0, "", "")
+    home.kill()
+    home.up()
+    assert await run_hook(home, sent) == (0, "", ""), "a restart does not forget it"
 
 
 async def test_a_question_is_withdrawn_when_the_hook_is_killed(

@@ -3,7 +3,7 @@
 `handrail connect copilot` registers the events in PascalCase (`PreToolUse`): Copilot then sends Claude's payload, with the
 name of the event. With `preToolUse` the payload does not name its event, and Claude's denial runs the tool; so an answer
 has the fields of both forms. `PermissionRequest` is not needed, because an allow of `PreToolUse` already skips Copilot's
-own question; its payload names other tools, so that the person would be asked twice. The time limit is
+own question, about our own tools, too; its payload names other tools, so that the person would be asked twice. The time limit is
 `timeoutSec: 86400` for Copilot and, beside it, `timeout: 86400` for VS Code, which else ends the hook after 30 s.
 
 In Claude's payload Copilot uses Claude's names of tools, but its own names of the inputs.
@@ -223,9 +223,12 @@ class CopilotHooks(ClaudeShapedHooks):
     def answer(self, event: HookEvent, verdict: Verdict) -> HookAnswer:
         """The answer in Claude's format and in Copilot's own.
 
+        Our own tools are allowed, because Copilot would ask its user about them, or refuse them without one.
         VS Code runs the original if a changed input does not fit the tool's schema.
         """
         verdict = verdict if has_same_fields(event, verdict) else refuse_edit(event, verdict)
+        if event.kind == "before" and event.work is not None and event.work.ours and verdict.effect == "pass":
+            verdict = Verdict(effect="allow")
         answer = claude_answer(event, verdict)
         return HookAnswer() if answer is None else print_json({**_own_answer(event, verdict), **answer})
 

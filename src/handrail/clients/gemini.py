@@ -306,7 +306,8 @@ class GeminiHooks(_GeminiToolHooks):
         if not context:
             work = mcp_from_name(tool, prefix="mcp_", separator="_")
             return work and mcp(work.server, work.server_tool, ours=False)
-        ours = is_our_program(text(context, "command"), text(payload, "cwd"))
+        # That it may be ours is all that a path tells: a program with our name can lie anywhere.
+        ours = None if is_our_program(text(context, "command"), text(payload, "cwd")) else False
         return mcp(required_text(context, "server_name"), text(context, "tool_name") or tool, ours=ours)
 
     def message(self, kind: HookKind, payload: Json) -> str:

@@ -9,6 +9,7 @@ dialects do.
 import hmac
 import logging
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -26,6 +27,7 @@ from handrail.clients.hook_event import (
     HookDialect,
     HookEvent,
     Verdict,
+    Work,
 )
 from handrail.clients.open_work import ClientProcess, OpenWork, OpenWorks, WorkEnd
 from handrail.errors import Unwritable
@@ -56,6 +58,7 @@ ALLOWED = "Allowed. Claude Code does this itself, and does not report its end."
 NO_REPORT = "The agent's turn ended without a report about this call, so its outcome is unknown."
 SESSION_OVER = "The client's session ended without a report about this call, so its outcome is unknown."
 CLIENT_OVER = "The client ended before it reported about this call, so its outcome is unknown."
+NOT_OURS = "This MCP server has Handrail's name, but this client has not started Handrail's own."
 NOT_ANSWERED = "The client's hook ended before it got the answer, so it has probably not begun this."
 
 
@@ -102,13 +105,15 @@ class Hooks:
         dialects: Mapping[str, HookDialect],
         find_workspace: Callable[[str], str | None],
         mark: str,
+        has_server: Callable[[ClientProcess], bool],
     ) -> None:
-        """`mark` is the secret of agents that this daemon hosts."""
+        """`mark` is the secret of agents that this daemon hosts; `has_server` tells if a client has started our MCP server."""
         self._gate = gate
         self._works = works
         self._dialects = dialects
         self._find_workspace = find_workspace
         self._mark = mark
+        self._has_server = has_server
         self._calls: dict[str, HookCall] = {}
         """Open and kept calls by the id of their work, oldest first."""
         self._watched: set[ClientProcess] = set()
@@ -180,11 +185,13 @@ class Hooks:
     async def _judge(
         self, report: HookReport, dialect: HookDialect, event: HookEvent, payload: Json
     ) -> Verdict:
-        if event.work is not None and event.work.ours:
-            # Our own tool asks through its own call. A request for permission is granted, so that nobody is asked twice.
-            return Verdict(effect="allow" if event.kind == "permission" else "pass")
-        read = partial(read_edited, dialect, payload, event.input, report.environment)
         is_hosted = bool(report.mark) and hmac.compare_digest(report.mark.encode(), self._mark.encode())
+        if event.work is not None and event.work.ours:
+            if is_hosted or self._is_ours(event.work, report.process):
+                # Our own tool asks through its own call. A permission is granted, so that nobody is asked twice.
+                return Verdict(effect="allow" if event.kind == "permission" else "pass")
+            event = replace(event, work=replace(event.work, ours=False, warning=NOT_OURS))
+        read = partial(read_edited, dialect, payload, event.input, report.environment)
         verdict = await self.decide(
             report.client,
             OpenWork(event, read, dialect.edits, report.process),
@@ -193,6 +200,15 @@ class Hooks:
             is_hosted=is_hosted,
         )
         return Verdict(effect="pass") if is_hosted else verdict
+
+    def _is_ours(self, work: Work, process: ClientProcess | None) -> bool:
+        """Whether a server that has our name is ours: the client tells where it comes from, or has started our door.
+
+        Where the system does not show who started what, the name has to do.
+        """
+        if process is None:
+            return work.is_vouched or sys.platform != "linux"
+        return work.is_vouched or self._has_server(process)
 
     async def approve(self, caller: Caller, tool: str, input: Json, call: str) -> Verdict:
         """Judge a tool call about which Claude Code asks through its permission prompt tool.
