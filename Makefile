@@ -6,11 +6,12 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 NPM := $(PY) hatch_build.py
 PYTEST_ARGS ?=
+FLICKERS ?= 0
 
 CHECKS := lint types-python types-page wire-check
 REAL := tests/real_agents tests/real_clients
 QUICK := $(addprefix tests/,gate house server store) $(wildcard tests/test_*.py)
-SUITE = $(PY) -m scripts.suite $(if $(PYTEST_ARGS),--extra="$(PYTEST_ARGS)")
+SUITE = $(PY) -m scripts.suite --flickers $(FLICKERS) $(if $(PYTEST_ARGS),--extra="$(PYTEST_ARGS)")
 CHORE := $(MAKE) --no-print-directory
 
 # Each test starts processes of the project: let the first one store its compiled modules for the others.
