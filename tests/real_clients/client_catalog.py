@@ -44,10 +44,10 @@ class Client:
     """Its own tool that replaces one text by another."""
     ours: Callable[[str, Json], Turn]
     """One of our MCP tools with an input."""
+    waits_for_ours: tuple[Turn, ...] = ()
+    """What the model does before it uses our tools, if the client asks it before our server has started."""
     ends: tuple[Turn, ...] = (Turn("That is all."),)
     """How the model ends a turn."""
-    grants_ours: bool = True
-    """Our MCP tools run without a question of the client's own."""
     can_edit: bool
     """A person can change the command before it runs."""
     clock_seconds: float = 86_000.0
@@ -136,6 +136,7 @@ CODEX = Client(
     writes=lambda path, text: _patch(f"*** Add File: {path}", *(f"+{line}" for line in text.splitlines())),
     edits=lambda path, old, new: _patch(f"*** Update File: {path}", "@@", f"-{old}", f"+{new}"),
     ours=lambda tool, values: Turn("I use yours.", calls=(Call(tool, values, namespace="mcp__handrail"),)),
+    waits_for_ours=(Turn("I look.", "list_mcp_resources", {"server": "handrail"}),),
     can_edit=True,
 )
 
@@ -278,7 +279,6 @@ COPILOT = Client(
         "I edit it.", "edit", {"path": str(path), "old_str": old, "new_str": new}
     ),
     ours=_named("handrail-"),
-    grants_ours=False,  # its hooks have no PermissionRequest, with which we could grant it
     can_edit=True,
 )
 

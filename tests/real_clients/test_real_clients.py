@@ -85,11 +85,10 @@ async def test_our_own_tools_ask_once_and_not_through_the_hook(guarded: GuardedC
     path = guarded.workspace / "ours.txt"
     turn = guarded.client.ours("write_file", {"path": str(path), "content": "by you\n"})
     async with answering(guarded.person, "allow") as asked:
-        run = await guarded.run(turn)
-    assert path.exists() == guarded.client.grants_ours, run.text
-    assert [each["tool"] for each in asked] == ["write_file"] * guarded.client.grants_ours
-    for each in asked:
-        assert (await guarded.person.call(each["call_id"]))["assurance"] == "bound"
+        run = await guarded.run(*guarded.client.waits_for_ours, turn)
+    assert path.read_text() == "by you\n", run.text
+    assert [each["tool"] for each in asked] == ["write_file"]
+    assert (await guarded.person.call(asked[0]["call_id"]))["assurance"] == "bound"
 
 
 @pytest.mark.parametrize("fault", ["missing", "crashed", "killed", "daemon_down"])

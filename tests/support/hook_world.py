@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,8 +54,9 @@ DIALECTS: dict[str, HookDialect] = {
 }
 
 
-def build_hooks(gate: Gate, works: OpenWorks | None = None) -> Hooks:
-    return Hooks(gate, {} if works is None else works, DIALECTS, find_workspace, MARK)
+def build_hooks(gate: Gate, works: OpenWorks | None = None, servers: Sequence[ClientProcess] = ()) -> Hooks:
+    """`servers` are the clients that have started our MCP server."""
+    return Hooks(gate, {} if works is None else works, DIALECTS, find_workspace, MARK, servers.__contains__)
 
 
 @dataclass
@@ -152,7 +153,7 @@ def client_process() -> Generator[ClientProcess]:
 
 
 @asynccontextmanager
-async def hook_world(path: Path) -> AsyncGenerator[HookWorld]:
+async def hook_world(path: Path, *servers: ClientProcess) -> AsyncGenerator[HookWorld]:
     """A gate that takes over what an earlier one left in this folder, and its hooks."""
     workspace = path / "workspace"
     workspace.mkdir(exist_ok=True)
@@ -161,7 +162,7 @@ async def hook_world(path: Path) -> AsyncGenerator[HookWorld]:
     async with gate_world(path, tool) as world, anyio.create_task_group() as group:
         async with open_records(path / "handrail.db") as records:
             await restore(world.gate, records, lambda _terminal: None)
-        hooks = build_hooks(world.gate, works)
+        hooks = build_hooks(world.gate, works, servers)
         group.start_soon(hooks.run)
         await anyio.lowlevel.checkpoint()
         yield HookWorld(hooks, world, workspace, group)

@@ -83,7 +83,7 @@ class Cline(Client):
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
         folder = self.folder(setup.machine) / "hooks"
         refusal = json.dumps({"cancel": True, "errorMessage": NO_ANSWER})
-        command = setup.launcher.line("hook", "cline")
+        command = setup.launcher.line(*setup.hook(self.name))
         gate = own_file(folder / "PreToolUse", GATE % {"command": command, "refusal": refusal}, 0o700)
         reports = [own_file(folder / event, REPORT % {"command": command}, 0o700) for event in REPORTS]
         return [gate, *reports]

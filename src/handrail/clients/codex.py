@@ -25,7 +25,6 @@ from typing import Any, ClassVar
 
 from handrail.clients.claude import EVENTS, ClaudeShapedHooks, refuse_edit
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
     STATUS,
     Client,
@@ -53,8 +52,8 @@ from handrail.clients.patch_text import work_from_patch, work_from_shell_patch
 from handrail.clients.pieces import ConfigPiece
 
 HOOKS = (
-    HookLine("PreToolUse", is_gate=True, has_matcher=True, seconds=LONG_SECONDS),
-    HookLine("PermissionRequest", has_matcher=True, seconds=LONG_SECONDS),
+    HookLine("PreToolUse", is_gate=True, has_matcher=True),
+    HookLine("PermissionRequest", is_question=True, has_matcher=True),
     HookLine("PostToolUse", has_matcher=True),
     HookLine("SessionStart"),
     HookLine("SessionEnd", seconds=3),
@@ -122,11 +121,9 @@ def _group(setup: Setup, line: HookLine) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "type": "command",
         "command": hook_line(setup, "codex", line),
-        "timeout": line.seconds,
+        "timeout": line.limit(setup),
     }
-    if line.seconds == LONG_SECONDS:
-        entry |= {"statusMessage": STATUS}
-    return {**({"matcher": "*"} if line.has_matcher else {}), "hooks": [entry]}
+    return line.group({**entry, "statusMessage": STATUS} if line.waits else entry)
 
 
 def _trust_entries(setup: Setup, path: Path, text: str) -> Iterator[tuple[str, str]]:

@@ -23,13 +23,13 @@ from handrail.clients.claude import (
     refuse_edit,
 )
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
     Client,
     HookLine,
     Machine,
     Setup,
     hook_line,
+    hooks_off,
     item,
     member,
     own_file,
@@ -55,7 +55,7 @@ from handrail.clients.hook_work import (
 from handrail.clients.pieces import ConfigPiece
 
 GEMINI_HOOKS = (
-    HookLine("BeforeTool", is_gate=True, has_matcher=True, seconds=LONG_SECONDS),
+    HookLine("BeforeTool", is_gate=True, has_matcher=True),
     HookLine("AfterTool", has_matcher=True),
     HookLine("BeforeAgent"),
     HookLine("AfterAgent"),
@@ -64,8 +64,8 @@ GEMINI_HOOKS = (
     HookLine("Notification"),
 )
 QWEN_HOOKS = (
-    HookLine("PreToolUse", is_gate=True, has_matcher=True, seconds=LONG_SECONDS),
-    HookLine("PermissionRequest", has_matcher=True, seconds=LONG_SECONDS),
+    HookLine("PreToolUse", is_gate=True, has_matcher=True),
+    HookLine("PermissionRequest", is_question=True, has_matcher=True),
     HookLine("PostToolUse", has_matcher=True),
     HookLine("PostToolUseFailure", has_matcher=True),
     HookLine("Notification"),
@@ -130,8 +130,7 @@ class Gemini(Client):
         ]
 
     def settings_file(self, setup: Setup) -> Path:
-        folder = setup.project / ".gemini" if setup.scope == "project" else self.folder(setup.machine)
-        return folder / "settings.json"
+        return self.settings_folder(setup, ".gemini") / "settings.json"
 
     def _policy_file(self, setup: Setup) -> Path:
         return self.folder(setup.machine) / "policies" / "handrail.toml"
@@ -160,22 +159,18 @@ class Qwen(Client):
 
     def overrides(self, setup: Setup) -> list[str]:
         files = (self.folder(setup.machine) / "settings.json", setup.project / ".qwen" / "settings.json")
-        return [
-            f"{file} has disableAllHooks: the hooks do not run there."
-            for file in dict.fromkeys(files)
-            if read_value(file, ("disableAllHooks",)) is True
-        ]
+        return [f"{file} has disableAllHooks: the hooks do not run there." for file in hooks_off(*files)]
 
     def settings_file(self, setup: Setup) -> Path:
-        folder = setup.project / ".qwen" if setup.scope == "project" else self.folder(setup.machine)
-        return folder / "settings.json"
+        return self.settings_folder(setup, ".qwen") / "settings.json"
 
 
 def _group(setup: Setup, client: str, line: HookLine) -> dict[str, Any]:
     """Time limits are in milliseconds."""
     command = hook_line(setup, client, line)
-    entry = {"type": "command", "name": SERVER, "command": command, "timeout": line.seconds * 1000}
-    return {**({"matcher": "*"} if line.has_matcher else {}), "hooks": [entry]}
+    return line.group(
+        {"type": "command", "name": SERVER, "command": command, "timeout": line.limit(setup) * 1000}
+    )
 
 
 _FOLDER = ("dir_path", "path", "directory")
@@ -311,7 +306,8 @@ class GeminiHooks(_GeminiToolHooks):
         if not context:
             work = mcp_from_name(tool, prefix="mcp_", separator="_")
             return work and mcp(work.server, work.server_tool, ours=False)
-        ours = is_our_program(text(context, "command"), text(payload, "cwd"))
+        # That it may be ours is all that a path tells: a program with our name can lie anywhere.
+        ours = None if is_our_program(text(context, "command"), text(payload, "cwd")) else False
         return mcp(required_text(context, "server_name"), text(context, "tool_name") or tool, ours=ours)
 
     def message(self, kind: HookKind, payload: Json) -> str:

@@ -157,8 +157,10 @@ def start_subagent(input: Json) -> Work:
 
 def mcp(server: str, tool: str, *, ours: bool | None = None) -> Work:
     """A call to an MCP server: ours by its name, unless the client says more about it."""
-    ours = server == OUR_SERVER if ours is None else ours and server == OUR_SERVER
-    return Work(sort="mcp", server=server, server_tool=tool, ours=ours)
+    is_ours = server == OUR_SERVER and ours is not False
+    return Work(
+        sort="mcp", server=server, server_tool=tool, ours=is_ours, is_vouched=is_ours and ours is True
+    )
 
 
 def mcp_from_name(name: str, *, prefix: str = "mcp__", separator: str = "__") -> Work | None:

@@ -111,9 +111,7 @@ class OpenCode(Client):
     )
 
     def folder(self, machine: Machine) -> Path:
-        config = machine.environ.get("XDG_CONFIG_HOME", "")
-        base = Path(config) if Path(config).is_absolute() else machine.home / ".config"
-        return machine.folder("OPENCODE_CONFIG_DIR", str(base / "opencode"))
+        return machine.folder("OPENCODE_CONFIG_DIR", str(machine.config / "opencode"))
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         server = {
@@ -125,13 +123,13 @@ class OpenCode(Client):
         return [member(self._settings_file(setup), ("mcp", SERVER), server)]
 
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = setup.project / ".opencode" if setup.scope == "project" else self.folder(setup.machine)
-        text = PLUGIN % {"command": json.dumps(setup.launcher.argv("hook", "opencode"))}
+        text = PLUGIN % {"command": json.dumps(setup.launcher.argv(*setup.hook(self.name)))}
+        folder = self.settings_folder(setup, ".opencode")
         return [own_file(folder / "plugin" / "handrail.js", text, 0o644)]
 
     def _settings_file(self, setup: Setup) -> Path:
         """The one that exists; opencode's own command creates opencode.jsonc."""
-        folder = setup.project if setup.scope == "project" else self.folder(setup.machine)
+        folder = self.settings_folder(setup, "")
         names = ("opencode.jsonc", "opencode.json")
         return next((folder / name for name in names if (folder / name).exists()), folder / names[0])
 

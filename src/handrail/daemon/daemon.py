@@ -23,7 +23,7 @@ from anyio.abc import SocketListener, TaskGroup
 from handrail import __version__
 from handrail.agents.conversation.send_prompt import McpEntryBuilder
 from handrail.clients.hooks import DIALECTS
-from handrail.clients.open_work import OpenWorks
+from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
@@ -230,7 +230,7 @@ class Daemon:
             launchers = await build_launchers(foundation.keeper)
             context = await self._build_server_context(foundation, gate, access, launchers, url, agent_host)
             callers = Callers(context.prompts.calling)
-            hooks = Hooks(gate, self._works, DIALECTS, find_workspace, self._mark)
+            hooks = self._build_hooks(gate, launchers)
             mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, context.url)
@@ -252,6 +252,12 @@ class Daemon:
                 foundation.journal.append(DaemonStopped(why="told to"))
                 self._daemon_file.take_down()
             group.cancel_scope.cancel()
+
+    def _build_hooks(self, gate: Gate, launchers: DoorLaunchers) -> Hooks:
+        def has_server(client: ClientProcess) -> bool:
+            return launchers.has_server((client.pid, client.start))
+
+        return Hooks(gate, self._works, DIALECTS, find_workspace, self._mark, has_server)
 
     def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
         tools: dict[str, Tool[Any, Any]] = {}
