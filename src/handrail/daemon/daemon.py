@@ -21,7 +21,7 @@ from anyio import to_thread
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
-from handrail.agents.conversation.send_prompt import McpEntryBuilder
+from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.clients.hooks import DIALECTS
 from handrail.clients.open_work import OpenWorks
 from handrail.config import Config
