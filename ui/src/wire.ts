@@ -38,6 +38,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{name}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sessions */
+        get: operations["sessions_api_agents__name__sessions_get"];
+        put?: never;
+        /** Adopt */
+        post: operations["adopt_api_agents__name__sessions_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/approvals": {
         parameters: {
             query?: never;
@@ -988,6 +1006,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/threads/{id}/queue/{message}/steer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Steer Now */
+        post: operations["steer_now_api_threads__id__queue__message__steer_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/threads/{id}/setting": {
         parameters: {
             query?: never;
@@ -1186,6 +1221,16 @@ export interface components {
             tool_call: string;
         };
         /**
+         * AdoptBody
+         * @description A session of an agent, to be continued as a thread.
+         */
+        AdoptBody: {
+            /** Session */
+            session: string;
+            /** Workspace */
+            workspace?: string | null;
+        };
+        /**
          * AgentEnded
          * @description An agent's program ended; the next prompt starts it again.
          */
@@ -1206,6 +1251,22 @@ export interface components {
             terminal: string;
             /** Why */
             why: string;
+        };
+        /**
+         * AgentSessionView
+         * @description A session that an agent has kept.
+         */
+        AgentSessionView: {
+            /** Folder */
+            folder: string;
+            /** Id */
+            id: string;
+            /** Thread */
+            thread: string | null;
+            /** Title */
+            title: string;
+            /** Updated At */
+            updated_at: number | null;
         };
         /**
          * AgentStarted
@@ -2508,7 +2569,7 @@ export interface components {
              */
             before: boolean;
             /** Message */
-            message: string;
+            message?: string | null;
             /**
              * Title
              * @default
@@ -2774,7 +2835,7 @@ export interface components {
              * Stop
              * @enum {string}
              */
-            stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted";
+            stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered";
             /** Thread */
             thread: string;
         };
@@ -2863,7 +2924,7 @@ export interface components {
              */
             role: "user" | "assistant" | "system";
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
         };
         /** Mode */
         Mode: {
@@ -2975,7 +3036,7 @@ export interface components {
             /** Operation */
             operation: string;
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Thread */
             thread: string | null;
         };
@@ -3009,7 +3070,7 @@ export interface components {
             /** Operation */
             operation: string;
             /** Stop */
-            stop?: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop?: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
         };
         /**
          * OperationOpened
@@ -3060,6 +3121,21 @@ export interface components {
         Options: {
             /** Options */
             options: components["schemas"]["Option"][];
+        };
+        /**
+         * Origin
+         * @description State `origin`.
+         */
+        Origin: {
+            /** Agent */
+            agent: string;
+            /**
+             * How
+             * @enum {string}
+             */
+            how: "new" | "known" | "resumed" | "loaded" | "forked" | "transcript";
+            /** Sentence */
+            sentence: string;
         };
         /**
          * OutputView
@@ -3319,6 +3395,11 @@ export interface components {
              * @default false
              */
             queue: boolean;
+            /**
+             * Steer
+             * @default false
+             */
+            steer: boolean;
             /** Text */
             text: string;
         };
@@ -3341,7 +3422,7 @@ export interface components {
         };
         /**
          * PromptSent
-         * @description A queued prompt was sent to its agent.
+         * @description A queued prompt was sent to its agent: as a prompt of its own, or into an operation that ran already (steering).
          */
         PromptSent: {
             /**
@@ -3372,6 +3453,11 @@ export interface components {
             operation: string | null;
             /** Replaced */
             replaced?: string | null;
+            /**
+             * Steered
+             * @default false
+             */
+            steered: boolean;
             /** Thread */
             thread: string;
         };
@@ -3751,7 +3837,7 @@ export interface components {
              * How
              * @enum {string}
              */
-            how: "new" | "known" | "resumed" | "loaded" | "transcript";
+            how: "new" | "known" | "resumed" | "loaded" | "forked" | "transcript";
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -3835,6 +3921,16 @@ export interface components {
             cols: number;
             /** Rows */
             rows: number;
+        };
+        /**
+         * Speaker
+         * @description State `agent`: the agent whose state the thread shows.
+         */
+        Speaker: {
+            /** Name */
+            name: string;
+            /** Steers */
+            steers?: boolean;
         };
         /**
          * State
@@ -4376,7 +4472,7 @@ export interface components {
                 };
             };
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Title */
             title: string;
             /** Updated At */
@@ -4485,7 +4581,7 @@ export interface components {
             /** Queued */
             queued: number;
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Title */
             title: string;
             /** Updated At */
@@ -4775,6 +4871,200 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_api_agents__name__sessions_get: {
+        parameters: {
+            query?: {
+                workspace?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentSessionView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    adopt_api_agents__name__sessions_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdoptBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadView"];
+                };
             };
             /** @description Bad Request */
             400: {
@@ -10569,6 +10859,101 @@ export interface operations {
         };
     };
     send_now_api_threads__id__queue__message__send_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompted"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    steer_now_api_threads__id__queue__message__steer_post: {
         parameters: {
             query?: never;
             header?: never;

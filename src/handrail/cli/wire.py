@@ -49,12 +49,25 @@ class ActivityView(TypedDict):
     tool_call: str
 
 
+class AdoptBody(TypedDict):
+    session: str
+    workspace: NotRequired[str | None]
+
+
 class AgentEnded(TypedDict):
     agent: str
     kind: Literal["AgentEnded"]
     said: list[str]
     terminal: str
     why: str
+
+
+class AgentSessionView(TypedDict):
+    folder: str
+    id: str
+    thread: str | None
+    title: str
+    updated_at: int | None
 
 
 class AgentStarted(TypedDict):
@@ -663,7 +676,7 @@ class Forced(TypedDict):
 
 class ForkBody(TypedDict):
     before: NotRequired[bool]
-    message: str
+    message: NotRequired[str | None]
     title: NotRequired[str]
 
 
@@ -782,7 +795,14 @@ class MessageEnded(TypedDict):
     message: str
     said_at: int | None
     stop: Literal[
-        "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+        "cancelled",
+        "end_turn",
+        "failed",
+        "interrupted",
+        "max_tokens",
+        "max_turn_requests",
+        "refusal",
+        "steered",
     ]
     thread: str
 
@@ -818,7 +838,14 @@ class MessageView(TypedDict):
     role: Literal["assistant", "system", "user"]
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -867,7 +894,14 @@ class OperationDetail(TypedDict):
     operation: str
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -883,7 +917,14 @@ class OperationEnded(TypedDict):
     operation: str
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -913,6 +954,12 @@ class Option(TypedDict):
 
 class Options(TypedDict):
     options: list[Option]
+
+
+class Origin(TypedDict):
+    agent: str
+    how: Literal["forked", "known", "loaded", "new", "resumed", "transcript"]
+    sentence: str
 
 
 class OutputView(TypedDict):
@@ -1019,6 +1066,7 @@ class PromptBody(TypedDict):
     files: NotRequired[list[str]]
     images: NotRequired[list[ImageBody]]
     queue: NotRequired[bool]
+    steer: NotRequired[bool]
     text: str
 
 
@@ -1041,6 +1089,7 @@ class Prompted(TypedDict):
     message: str
     operation: str | None
     replaced: str | None
+    steered: bool
     thread: str
 
 
@@ -1196,7 +1245,7 @@ class Seen(TypedDict):
 
 class SessionBound(TypedDict):
     agent: str
-    how: Literal["known", "loaded", "new", "resumed", "transcript"]
+    how: Literal["forked", "known", "loaded", "new", "resumed", "transcript"]
     kind: Literal["SessionBound"]
     session: str
     thread: str
@@ -1231,6 +1280,11 @@ class SignedIn(TypedDict):
 class SizeBody(TypedDict):
     cols: int
     rows: int
+
+
+class Speaker(TypedDict):
+    name: str
+    steers: bool
 
 
 class State(TypedDict):
@@ -1463,7 +1517,14 @@ class ThreadDetail(TypedDict):
     state: dict[str, dict[str, JsonValue]]
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -1516,7 +1577,14 @@ class ThreadView(TypedDict):
     queued: int
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -1603,6 +1671,10 @@ class Get(Protocol):
 
     @overload
     def __call__(self, a: Literal["agents"], /) -> list[AgentView]: ...
+    @overload
+    def __call__(
+        self, a: Literal["agents"], b: str, c: Literal["sessions"], /, *, workspace: str | None = None
+    ) -> list[AgentSessionView]: ...
     @overload
     def __call__(self, a: Literal["approvals"], /, *, open: bool | None = None) -> list[ApprovalView]: ...
     @overload
@@ -1732,6 +1804,10 @@ class Post(Protocol):
     def __call__(self, a: Literal["agents"], b: str, c: Literal["login"], /, *, body: LoginBody) -> None: ...
     @overload
     def __call__(
+        self, a: Literal["agents"], b: str, c: Literal["sessions"], /, *, body: AdoptBody
+    ) -> ThreadView: ...
+    @overload
+    def __call__(
         self, a: Literal["approvals"], b: Literal["allow-low"], /, *, body: AllowLowBody
     ) -> list[AllowedLow]: ...
     @overload
@@ -1827,6 +1903,10 @@ class Post(Protocol):
     @overload
     def __call__(
         self, a: Literal["threads"], b: str, c: Literal["queue"], d: str, e: Literal["send"], /
+    ) -> Prompted: ...
+    @overload
+    def __call__(
+        self, a: Literal["threads"], b: str, c: Literal["queue"], d: str, e: Literal["steer"], /
     ) -> Prompted: ...
     @overload
     def __call__(

@@ -19,8 +19,9 @@ CALL: Obj = {"toolCallId": "1", "title": "ls", "kind": "execute", "status": "com
 
 def lacking(*verbs: str) -> Any:
     """The capabilities without these."""
-    known = CAPABILITIES["sessionCapabilities"]
-    return {**CAPABILITIES, "sessionCapabilities": {verb: {} for verb in known if verb not in verbs}}
+    known: Obj = CAPABILITIES["sessionCapabilities"]
+    left: Obj = {verb: known[verb] for verb in known if verb not in verbs}
+    return {**CAPABILITIES, "sessionCapabilities": left}
 
 
 async def earlier(scene: ConversationHost, **manners: Any) -> ListedSession:

@@ -29,13 +29,14 @@ async def test_prompts_and_answers_alternate_as_they_were_said(tmp_path: Path) -
     async with conversation_host(tmp_path) as scene:
         thread, state = scene.thread(), dict[str, Json]()
         history = history_of(scene, thread, state)
+        mode: Json = {"sessionUpdate": "current_mode_update", "currentModeId": "ask"}
         for update in (
             chunk("user_message", "first, ", messageId="a"),
             chunk("user_message", "whole", messageId="a"),
             chunk("user_message", "unanswered", messageId="b"),
             chunk("agent_thought", "hm"),
             chunk("agent_message", "yes"),
-            {"sessionUpdate": "current_mode_update", "currentModeId": "ask"},
+            mode,
             chunk("user_message", "last", messageId="c"),
         ):
             history.update(update)

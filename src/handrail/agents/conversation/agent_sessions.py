@@ -9,12 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
+from typing_extensions import TypedDict
 
 from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import Folder, McpEntry
 from handrail.agents.acp.session_list import ListedSession, list_sessions
 from handrail.agents.conversation.participants import Participant, Participants
+from handrail.agents.lenient_json import record
 from handrail.agents.pool import Agents
 from handrail.store.threads.threads import Threads
 from handrail.store.values import Handover, Json
@@ -26,6 +28,18 @@ LEAVE_SECONDS = 5.0
 """Bounds each step of an agent's release of a deleted thread."""
 ORIGIN = "origin"
 """The state of a thread that began as a session of its agent, or as a fork: how the agent got its messages."""
+
+
+class Origin(TypedDict):
+    """State `origin`."""
+
+    agent: str
+    how: Handover
+    """loaded, resumed: the thread continues a session that the agent had. forked: it copied its session for this fork.
+    transcript: it gets a summary of this fork."""
+    sentence: str
+
+
 _ADOPTED: dict[Handover, str] = {
     "loaded": "Continued from a session of {}, which sent its messages.",
     "resumed": "Continued from a session of {}. It knows its earlier messages, but does not send them.",
@@ -110,7 +124,9 @@ class AgentSessions:
         try:
             async with participant.opening:
                 agent = await self._start(participant)
-                if not await participant.copy_session(agent, self._session_folder(participant), stored.session):
+                if not await participant.copy_session(
+                    agent, self._session_folder(participant), stored.session
+                ):
                     return f"{participant.agent} cannot copy its session."
                 participant.upto = known
                 await self._bind(participant, "forked")
@@ -127,9 +143,8 @@ class AgentSessions:
         await self._release(participant, delete=not is_adopted(state))
 
     def _show_origin(self, participant: Participant, how: Handover, sentence: str) -> None:
-        self._threads.put_state(
-            participant.thread, ORIGIN, {"agent": participant.agent, "how": how, "sentence": sentence}
-        )
+        origin: Origin = {"agent": participant.agent, "how": how, "sentence": sentence}
+        self._threads.put_state(participant.thread, ORIGIN, record(origin))
 
     async def _start(self, participant: Participant) -> Agent:
         """The agent's program, which is now the one that the thread shows."""
