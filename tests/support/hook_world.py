@@ -33,6 +33,7 @@ from handrail.store.values import AnswerKind
 from handrail.tools.client_work import ClientWork
 
 MARK = "the mark of hosted agents"
+HOSTED_SESSION = "the session of a thread"
 
 
 class ShortClock(ClaudeHooks):
@@ -55,7 +56,9 @@ DIALECTS: dict[str, HookDialect] = {
 
 
 def build_hooks(gate: Gate, works: OpenWorks | None = None) -> Hooks:
-    return Hooks(gate, {} if works is None else works, DIALECTS, find_workspace, MARK)
+    return Hooks(
+        gate, {} if works is None else works, DIALECTS, find_workspace, MARK, lambda id: id == HOSTED_SESSION
+    )
 
 
 @dataclass

@@ -228,7 +228,9 @@ class Daemon:
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
             context = await self._build_server_context(foundation, gate, access, url, agent_host)
             callers = Callers(context.prompts.calling)
-            hooks = Hooks(gate, self._works, DIALECTS, find_workspace, self._mark)
+            hooks = Hooks(
+                *(gate, self._works, DIALECTS, find_workspace, self._mark), agent_host.agents.has_session
+            )
             mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
             launchers = await build_launchers(foundation.keeper)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())

@@ -117,8 +117,11 @@ class PromptHandler:
             conversation.close_steering()
 
     def steer(self, blocks: Sequence[Block]) -> bool:
-        """Add a message to the prompt that is being processed; False if it takes none."""
-        return self._conversation is not None and self._conversation.steer(blocks)
+        """Add a message to the prompt that is being processed; False if it takes none. A slash command is a prompt of
+        its own."""
+        if self._conversation is None or slash_commands.parse_command(text_of(blocks)) is not None:
+            return False
+        return self._conversation.steer(blocks)
 
     async def _run_command(self, command: Command, root: Activity) -> None:
         match command.word:

@@ -97,13 +97,15 @@ class Hooks:
         dialects: Mapping[str, HookDialect],
         find_workspace: Callable[[str], str | None],
         mark: str,
+        has_session: Callable[[str], bool],
     ) -> None:
-        """`mark` is the secret of agents that this daemon hosts."""
+        """`mark` is the secret of agents that this daemon hosts; `has_session` tells whether one of them has a session."""
         self._gate = gate
         self._works = works
         self._dialects = dialects
         self._find_workspace = find_workspace
         self._mark = mark
+        self._has_session = has_session
         self._calls: dict[str, HookCall] = {}
         """Open and kept calls by the id of their work, oldest first."""
         self._watched: set[ClientProcess] = set()
@@ -140,6 +142,9 @@ class Hooks:
             event = dialect.read(payload, report.environment)
         except ValueError as problem:
             raise BadPayload(f"{report.client}'s payload is not understood. {problem}") from None
+        if self._is_hosted(report) and self._has_session(event.session):
+            # Its thread shows this work. One call for it is enough.
+            return dialect.answer(event, Verdict(effect="pass"))
         for observer in self.observers:
             observer.observe(report.client, event, report.process)
         verdict = await self._handle(report, dialect, event, payload)
@@ -178,7 +183,7 @@ class Hooks:
             # Our own tool asks through its own call. A request for permission is granted, so that nobody is asked twice.
             return Verdict(effect="allow" if event.kind == "permission" else "pass")
         read = partial(read_edited, dialect, payload, event.input, report.environment)
-        is_hosted = bool(report.mark) and hmac.compare_digest(report.mark.encode(), self._mark.encode())
+        is_hosted = self._is_hosted(report)  # by its session, another client that a hosted agent has started
         verdict = await self.decide(
             report.client,
             OpenWork(event, read, dialect.edits, report.process),
@@ -187,6 +192,10 @@ class Hooks:
             is_hosted=is_hosted,
         )
         return Verdict(effect="pass") if is_hosted else verdict
+
+    def _is_hosted(self, report: HookReport) -> bool:
+        """Whether the client is an agent that Handrail hosts, or was started by one."""
+        return bool(report.mark) and hmac.compare_digest(report.mark.encode(), self._mark.encode())
 
     async def approve(self, caller: Caller, tool: str, input: Json, call: str) -> Verdict:
         """Judge a tool call about which Claude Code asks through its permission prompt tool.

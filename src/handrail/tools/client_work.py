@@ -44,7 +44,9 @@ PATHS_MAX = 400
 """Paths, lines and addresses judged in one question; a person cannot review more. More make the claim opaque."""
 OUTPUT_MAX = 60_000
 """Characters of a client's output that are kept, at each end: its transcript has the rest."""
-HOSTED = "Handrail hosts this agent, which asks over its own protocol. This is only recorded."
+HOSTED = (
+    "An agent that Handrail hosts has started this, and it asks over its own protocol. This is only recorded."
+)
 GONE = "Handrail was restarted since this was asked. Ask again."
 UNKNOWN_TOOL = "Handrail does not know this tool"
 TOO_MUCH = "it touches more than anybody could judge"
