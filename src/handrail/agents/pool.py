@@ -107,6 +107,11 @@ class Agents:
         entries = sorted(self._entries.items(), key=_last_used)
         return {name: entry.agent for (name, _, _), entry in entries if entry.agent is not None}
 
+    def has_session(self, id: str) -> bool:
+        """Whether a running agent has an open session with this id."""
+        agents = [entry.agent for entry in self._entries.values() if entry.agent is not None]
+        return any(id in agent.sessions.known for agent in agents)
+
     async def get(
         self,
         name: str,

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import McpEntry
-from handrail.agents.conversation.send_prompt import McpEntryBuilder
+from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
 from handrail.agents.registry import Registry, build_own_section, has_provider_key

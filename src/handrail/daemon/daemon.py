@@ -21,7 +21,7 @@ from anyio import to_thread
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
-from handrail.agents.conversation.send_prompt import McpEntryBuilder
+from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.clients.hooks import DIALECTS
 from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
@@ -54,7 +54,7 @@ from handrail.server.access import Access, Callers
 from handrail.server.api.daemon_models import Restart
 from handrail.server.api.models import now_ms
 from handrail.server.app import HOST, WebServer, build_guarded_app
-from handrail.server.client_hooks import MARK, Hooks
+from handrail.server.client_hooks import MARK, Hooks, KnownClients
 from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
@@ -230,7 +230,7 @@ class Daemon:
             launchers = await build_launchers(foundation.keeper)
             context = await self._build_server_context(foundation, gate, access, launchers, url, agent_host)
             callers = Callers(context.prompts.calling)
-            hooks = self._build_hooks(gate, launchers)
+            hooks = self._build_hooks(gate, launchers, agent_host)
             mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, context.url)
@@ -253,11 +253,14 @@ class Daemon:
                 self._daemon_file.take_down()
             group.cancel_scope.cancel()
 
-    def _build_hooks(self, gate: Gate, launchers: DoorLaunchers) -> Hooks:
+    def _build_hooks(self, gate: Gate, launchers: DoorLaunchers, agent_host: AgentHost) -> Hooks:
         def has_server(client: ClientProcess) -> bool:
             return launchers.has_server((client.pid, client.start))
 
-        return Hooks(gate, self._works, DIALECTS, find_workspace, self._mark, has_server)
+        known = KnownClients(
+            mark=self._mark, has_server=has_server, has_session=agent_host.agents.has_session
+        )
+        return Hooks(gate, self._works, DIALECTS, find_workspace, known)
 
     def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
         tools: dict[str, Tool[Any, Any]] = {}

@@ -24,8 +24,9 @@ from acp.agent.router import build_agent_router
 from acp.exceptions import RequestError
 from acp.meta import AGENT_METHODS, PROTOCOL_VERSION
 from acp.router import Route
-from acp.schema import ClientCapabilities, DeleteSessionRequest
+from acp.schema import ClientCapabilities, DeleteSessionRequest, PromptRequest
 from anyio.abc import TaskGroup
+from pydantic import ValidationError
 
 from handrail import __version__
 from handrail.config import BadConfig, OwnAgentSection, load
@@ -58,7 +59,7 @@ CAPABILITIES: Json = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "embeddedContext": True},
     "mcpCapabilities": {"http": True},
-    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
+    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}, "fork": {}},
     "_meta": {"handrail": {"activities": True}},
 }
 
@@ -101,6 +102,7 @@ class AgentServer:
             "agentCapabilities": CAPABILITIES,
             "agentInfo": {"name": "handrail", "title": "Handrail", "version": __version__},
             "authMethods": [],
+            "_meta": {"steering": {"supported": True}},
         }
 
     async def new_session(self, cwd: str, mcp_servers: list[HostServer] | None = None, **_: Any) -> Json:
@@ -120,6 +122,13 @@ class AgentServer:
     ) -> Json:
         session = await self._reopen(cwd, session_id, mcp_servers)
         return {"configOptions": session.work.listed()}
+
+    async def fork_session(
+        self, cwd: str, session_id: str, mcp_servers: list[HostServer] | None = None, **_: Any
+    ) -> Json:
+        kept = await anyio.to_thread.run_sync(self._kept.copy, session_id, _require_absolute(cwd))
+        session = await self._open(kept, cwd, mcp_servers)
+        return {"sessionId": session.id, "configOptions": session.work.listed()}
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Json:
         start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
@@ -151,10 +160,27 @@ class AgentServer:
         return {"configOptions": session.work.listed()}
 
     async def ext_method(self, method: str, params: Json) -> Json:
-        if method != "handrail/cancel_activity":
-            raise RequestError.method_not_found(f"_{method}")
-        session = self._session(str(params.get("sessionId")))
-        return {"cancelled": session.cancel_activity(str(params.get("activity")))}
+        session_id = str(params.get("sessionId"))
+        match method:
+            case "handrail/cancel_activity":
+                session = self._session(session_id)
+                return {"cancelled": session.cancel_activity(str(params.get("activity")))}
+            case "session/steering":
+                return self._steer(self._session(session_id), params)
+            case _:
+                raise RequestError.method_not_found(f"_{method}")
+
+    def _steer(self, session: Session, params: Json) -> Json:
+        """Add a message to the running prompt. If none runs, the host must send it as a prompt."""
+        try:
+            request = PromptRequest.model_validate(
+                {name: params.get(name) for name in ("sessionId", "prompt")}
+            )
+        except ValidationError:
+            raise RequestError(-32602, "`prompt` must be a list of content blocks.") from None
+        if request.prompt and session.steer(request.prompt):
+            return {"outcome": "injected"}
+        return {"outcome": "promptRequired", "reason": "noRunningTurn"}
 
     async def _delete(self, params: Any) -> Json:
         request = DeleteSessionRequest.model_validate(params)

@@ -71,6 +71,7 @@ _ROUTES = (
     transcripts.routes,
     prompts.routes,
     agents.routes,
+    agents.session_routes,
     clients.routes,
     search.routes,
     prompts.image_routes,

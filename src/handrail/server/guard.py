@@ -43,6 +43,7 @@ _CONTENT = (
     "/api/transcripts/",
 )
 _CONTENT_LISTS = ("/api/threads", "/api/search", "/api/transcripts")
+_CONTENT_ENDS = ("/proposal", "/sessions")
 
 Area = Literal["page", "open", "person", "content", "agent"]
 
@@ -182,7 +183,7 @@ def area_of(path: str) -> Area:
         return "agent"
     if path in ("/api/health", *SIGN_IN_PATHS):
         return "open"
-    if path.startswith(_CONTENT) or path in _CONTENT_LISTS or path.endswith("/proposal"):
+    if path.startswith(_CONTENT) or path in _CONTENT_LISTS or path.endswith(_CONTENT_ENDS):
         return "content"
     if path == "/api" or path.startswith("/api/"):
         return "person"
