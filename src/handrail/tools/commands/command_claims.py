@@ -16,6 +16,7 @@ from handrail.gate.shell.shell_parser import PARTS_MAX, Line, Opaque, Part, pars
 from handrail.gate.tool import Refusal
 from handrail.store.values import Claim
 from handrail.tools.commands.programs import facts
+from handrail.tools.commands.reading_line import is_reading_line
 from handrail.tools.commands.touched_paths import PathTracker, TouchedPlaces
 from handrail.tools.workspace import Place, Workspace
 
@@ -38,15 +39,27 @@ def read_line(command: str) -> Line:
 
 
 def command_claims(
-    line: Line, place: Place, workspace: Workspace, path: str, variables: Iterable[str] = ()
+    line: Line,
+    place: Place,
+    workspace: Workspace,
+    path: str,
+    variables: Iterable[str] = (),
+    *,
+    plain_environment: bool = True,
 ) -> tuple[Claim, ...]:
-    """Claims of a line run in `place`; `path` is its PATH, `variables` the names the call sets."""
+    """Claims of a line run in `place`; `path` is its PATH, `variables` the names the call sets.
+
+    Without a plain environment (reading_line.py), the line is not taken for one that only reads.
+    """
     tracker = PathTracker(place.path, workspace, path)
+    touched = [tracker.judge(part) for part in line.parts]
+    variables = tuple(variables)
+    reads = plain_environment and not variables and is_reading_line(line, touched, place, workspace, path)
     claims = (
         *(
             claim
-            for part in line.parts
-            for claim in _part_claims(part, tracker.judge(part), place, workspace, path)
+            for part, where in zip(line.parts, touched, strict=True)
+            for claim in _part_claims(part, where, place, workspace, path, reads=reads)
         ),
         *(_opaque(item) for item in line.opaque),
         *_wrapper_claims(line, place, workspace, path),
@@ -103,7 +116,7 @@ def _typing_claims(typing: Claim, line: Line) -> Iterator[Claim]:
 
 
 def _part_claims(
-    part: Part, where: TouchedPlaces, place: Place, workspace: Workspace, path: str
+    part: Part, where: TouchedPlaces, place: Place, workspace: Workspace, path: str, *, reads: bool
 ) -> Iterator[Claim]:
     """Claims of one command, with opaque claims for doubts that the text alone cannot settle."""
     program = part.words[0]
@@ -113,6 +126,7 @@ def _part_claims(
         inside=where.inside,
         protected=where.protected,
         words=part.words,
+        reads=reads,
     )
     doubts = {
         POSES: where.poses,

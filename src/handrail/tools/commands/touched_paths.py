@@ -43,6 +43,8 @@ class TouchedPlaces(NamedTuple):
     protected: bool
     poses: bool
     """A glob may expand to a name that starts with `-`, which the program would read as an option."""
+    folders: tuple[str, ...] = ()
+    """The real paths of the folders it may start in."""
 
 
 class PathTracker:
@@ -79,6 +81,7 @@ class PathTracker:
             or (may_change_files(part.words) and any(map(is_obeyed, named)))
             or self._secrets.are_read(part.words, real, named),
             any(self._glob(folder, part.words[at]).poses for folder in folders for at in part.live if at),
+            tuple(dict.fromkeys(real)),
         )
 
     def _where(self, part: Part) -> tuple[str, ...]:
@@ -292,7 +295,7 @@ WALKERS: dict[str, Walker] = {
     "rsync": Walker(None, re.compile(r"-[a-zA-Z]*[Lk]|--copy")),
     "tar": Walker(re.compile(r"-?[a-zA-Z]*[cru]|--(cre|app|upd)"), re.compile(r"-?[a-zA-Z]*h|--der")),
     "zip": Walker(re.compile(r"-[a-zA-Z]*[rR]|--rec"), None),
-    "diff": Walker(re.compile(r"-[a-zA-Z0-9]*r|--rec"), None),
+    "diff": Walker(None, None),  # of two folders, even without -r, it reads all files at the top
 }
 """Programs that print only names (`find`, `ls`, `tree`, `du`) are not here."""
 MOST_WALKED = 100_000
