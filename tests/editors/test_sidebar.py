@@ -52,7 +52,7 @@ async def test_a_hanging_command_is_completed_from_the_sidebar(
 ) -> None:
     sidebar = await workbench.open_sidebar()
     async with agent(shared_home, folder, shared_person, transport="http") as client:
-        command = "echo first words; sleep 1357"
+        command = "echo first words; sleep 135791"
         asked = client.ask("execute_command", command=command, wait_seconds=50)
         approval = await shared_person.question("first words")
         await expect(sidebar.get_by_role("region", name="Needs you")).to_contain_text(command, timeout=MS)
@@ -69,7 +69,7 @@ async def test_a_hanging_command_is_completed_from_the_sidebar(
         told = await asked.told()
         assert told.status == "force-completed"
         assert "first words" in told.data["output"]
-        assert find_processes("sleep 1357")
+        assert find_processes("135791")
         record = await shared_person.settled(approval["call_id"])
         assert record["by"] == "a person in VS Code"
         terminal = next(
@@ -83,7 +83,7 @@ async def test_a_hanging_command_is_cancelled_from_the_sidebar(
 ) -> None:
     sidebar = await workbench.open_sidebar()
     async with agent(shared_home, folder, shared_person, transport="http") as client:
-        asked = client.ask("execute_command", command="echo some output; sleep 2468", wait_seconds=50)
+        asked = client.ask("execute_command", command="echo some output; sleep 246802", wait_seconds=50)
         call = await shared_person.allow("some output")
         await shared_person.has_printed(call)
         running = sidebar.get_by_role("region", name="Running")
@@ -93,7 +93,7 @@ async def test_a_hanging_command_is_cancelled_from_the_sidebar(
         told = await asked.told()
         assert (told.status, told.is_error) == ("cancelled", True)
         assert "some output" in told.data["output"]
-        await until(lambda: not find_processes("sleep 2468"))
+        await until(lambda: not find_processes("246802"))
 
 
 async def read_timer(where: Locator) -> str:
