@@ -57,9 +57,7 @@ DIALECTS: dict[str, HookDialect] = {
 
 def build_hooks(gate: Gate, works: OpenWorks | None = None, servers: Sequence[ClientProcess] = ()) -> Hooks:
     """`servers` are the clients that have started our MCP server."""
-    known = KnownClients(
-        mark=MARK, has_server=servers.__contains__, has_session=lambda id: id == HOSTED_SESSION
-    )
+    known = KnownClients(mark=MARK, has_server=servers.__contains__, has_session=HOSTED_SESSION.__eq__)
     return Hooks(gate, {} if works is None else works, DIALECTS, find_workspace, known)
 
 

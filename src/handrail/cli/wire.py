@@ -49,12 +49,25 @@ class ActivityView(TypedDict):
     tool_call: str
 
 
+class AdoptBody(TypedDict):
+    session: str
+    workspace: NotRequired[str | None]
+
+
 class AgentEnded(TypedDict):
     agent: str
     kind: Literal["AgentEnded"]
     said: list[str]
     terminal: str
     why: str
+
+
+class AgentSessionView(TypedDict):
+    folder: str
+    id: str
+    thread: str | None
+    title: str
+    updated_at: int | None
 
 
 class AgentStarted(TypedDict):
@@ -349,6 +362,7 @@ class Claim(TypedDict):
     inside: bool
     opaque: str
     protected: bool
+    reads: bool
     resource: str
     words: list[str]
 
@@ -553,6 +567,43 @@ class EditView(TypedDict):
     why: str
 
 
+class EditorPaired(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorPaired"]
+    pid: int
+    program: str
+    workspace: str
+
+
+class EditorRefused(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorRefused"]
+    pid: int
+    program: str
+    workspace: str
+
+
+class EditorRevoked(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorRevoked"]
+
+
+class EditorView(TypedDict):
+    command: str
+    id: str
+    number: int
+    pid: int
+    program: str
+    since: int
+    started_at: int
+    state: Literal["paired", "refused", "waiting"]
+    windows: int
+    workspace: str
+
+
 class Entry(TypedDict):
     at: int
     event: (
@@ -601,6 +652,9 @@ class Entry(TypedDict):
         | SignInRevoked
         | CredentialIssued
         | CredentialRevoked
+        | EditorPaired
+        | EditorRefused
+        | EditorRevoked
         | JournalCompacted
     )
     seq: int
@@ -671,7 +725,7 @@ class Forced(TypedDict):
 
 class ForkBody(TypedDict):
     before: NotRequired[bool]
-    message: str
+    message: NotRequired[str | None]
     title: NotRequired[str]
 
 
@@ -763,6 +817,7 @@ class KeySignInBody(TypedDict):
 
 class LiveEntries(TypedDict):
     clients: list[ClientView] | None
+    editors: list[EditorView] | None
     entries: list[Entry]
     now: int
 
@@ -796,7 +851,14 @@ class MessageEnded(TypedDict):
     message: str
     said_at: int | None
     stop: Literal[
-        "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+        "cancelled",
+        "end_turn",
+        "failed",
+        "interrupted",
+        "max_tokens",
+        "max_turn_requests",
+        "refusal",
+        "steered",
     ]
     thread: str
 
@@ -832,7 +894,14 @@ class MessageView(TypedDict):
     role: Literal["assistant", "system", "user"]
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -881,7 +950,14 @@ class OperationDetail(TypedDict):
     operation: str
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -897,7 +973,14 @@ class OperationEnded(TypedDict):
     operation: str
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -929,6 +1012,12 @@ class Options(TypedDict):
     options: list[Option]
 
 
+class Origin(TypedDict):
+    agent: str
+    how: Literal["forked", "known", "loaded", "new", "resumed", "transcript"]
+    sentence: str
+
+
 class OutputView(TypedDict):
     alternate: bool
     base64: str
@@ -947,6 +1036,10 @@ class Owner(TypedDict):
     name: str
     person: bool
     workspace: str | None
+
+
+class PairBody(TypedDict):
+    number: int
 
 
 class PartRisk(TypedDict):
@@ -1034,6 +1127,7 @@ class PromptBody(TypedDict):
     files: NotRequired[list[str]]
     images: NotRequired[list[ImageBody]]
     queue: NotRequired[bool]
+    steer: NotRequired[bool]
     text: str
 
 
@@ -1056,6 +1150,7 @@ class Prompted(TypedDict):
     message: str
     operation: str | None
     replaced: str | None
+    steered: bool
     thread: str
 
 
@@ -1211,7 +1306,7 @@ class Seen(TypedDict):
 
 class SessionBound(TypedDict):
     agent: str
-    how: Literal["known", "loaded", "new", "resumed", "transcript"]
+    how: Literal["forked", "known", "loaded", "new", "resumed", "transcript"]
     kind: Literal["SessionBound"]
     session: str
     thread: str
@@ -1258,6 +1353,11 @@ class SignedIn(TypedDict):
 class SizeBody(TypedDict):
     cols: int
     rows: int
+
+
+class Speaker(TypedDict):
+    name: str
+    steers: bool
 
 
 class State(TypedDict):
@@ -1490,7 +1590,14 @@ class ThreadDetail(TypedDict):
     state: dict[str, dict[str, JsonValue]]
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -1543,7 +1650,14 @@ class ThreadView(TypedDict):
     queued: int
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -1631,6 +1745,10 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["agents"], /) -> list[AgentView]: ...
     @overload
+    def __call__(
+        self, a: Literal["agents"], b: str, c: Literal["sessions"], /, *, workspace: str | None = None
+    ) -> list[AgentSessionView]: ...
+    @overload
     def __call__(self, a: Literal["approvals"], /, *, open: bool | None = None) -> list[ApprovalView]: ...
     @overload
     def __call__(self, a: Literal["approvals"], b: str, /) -> ApprovalView: ...
@@ -1659,6 +1777,8 @@ class Get(Protocol):
     def __call__(self, a: Literal["clients"], /) -> list[ClientView]: ...
     @overload
     def __call__(self, a: Literal["credentials"], /) -> list[CredentialView]: ...
+    @overload
+    def __call__(self, a: Literal["editors"], /) -> list[EditorView]: ...
     @overload
     def __call__(self, a: Literal["events"], /, *, after: int | None = None) -> LiveEntries: ...
     @overload
@@ -1761,6 +1881,10 @@ class Post(Protocol):
     def __call__(self, a: Literal["agents"], b: str, c: Literal["login"], /, *, body: LoginBody) -> None: ...
     @overload
     def __call__(
+        self, a: Literal["agents"], b: str, c: Literal["sessions"], /, *, body: AdoptBody
+    ) -> ThreadView: ...
+    @overload
+    def __call__(
         self, a: Literal["approvals"], b: Literal["allow-low"], /, *, body: AllowLowBody
     ) -> list[AllowedLow]: ...
     @overload
@@ -1783,6 +1907,10 @@ class Post(Protocol):
     def __call__(self, a: Literal["credentials"], /, *, body: CredentialBody) -> Credential: ...
     @overload
     def __call__(self, a: Literal["down"], /, *, keep_terminals: bool | None = None) -> dict[str, bool]: ...
+    @overload
+    def __call__(self, a: Literal["editors"], b: str, c: Literal["pair"], /, *, body: PairBody) -> None: ...
+    @overload
+    def __call__(self, a: Literal["editors"], b: str, c: Literal["refuse"], /) -> None: ...
     @overload
     def __call__(
         self, a: Literal["folders"], b: Literal["distrust"], /, *, body: FolderBody
@@ -1862,6 +1990,10 @@ class Post(Protocol):
     @overload
     def __call__(
         self, a: Literal["threads"], b: str, c: Literal["queue"], d: str, e: Literal["send"], /
+    ) -> Prompted: ...
+    @overload
+    def __call__(
+        self, a: Literal["threads"], b: str, c: Literal["queue"], d: str, e: Literal["steer"], /
     ) -> Prompted: ...
     @overload
     def __call__(

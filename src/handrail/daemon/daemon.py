@@ -27,7 +27,7 @@ from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
-from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_launchers
+from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_editors, build_launchers
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.state_files import (
     EXPLAINED,
@@ -58,6 +58,7 @@ from handrail.server.client_hooks import MARK, Hooks, KnownClients
 from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
+from handrail.server.editor_pairings import EditorPairings
 from handrail.server.first_thread import create_first_thread
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer, find_workspace
@@ -222,18 +223,21 @@ class Daemon:
             access = self._access = await build_access(
                 foundation.keeper, foundation.journal, foundation.records
             )
+            launchers = await build_launchers(foundation.keeper)
+            editors = await build_editors(foundation.keeper, foundation.journal, access, launchers)
             listeners = await foundation.keeper.listen_both(*self._daemon_file.ports)
             port = listeners[0].getsockname()[1]
             self._daemon_file.note_port(port)
             url = f"http://{HOST}:{port}"
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
-            launchers = await build_launchers(foundation.keeper)
-            context = await self._build_server_context(foundation, gate, access, launchers, url, agent_host)
+            context = await self._build_server_context(
+                foundation, gate, access, launchers, editors, url, agent_host
+            )
             callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
             mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
-            local = LocalSocketServer(mcp, hooks, access, launchers, context.url)
+            local = LocalSocketServer(mcp, hooks, access, launchers, editors, context.url)
             hooks.observers.append(context.clients)
             group.start_soon(hooks.run)
             group.start_soon(context.clients.run)
@@ -316,6 +320,7 @@ class Daemon:
         gate: Gate,
         access: Access,
         launchers: DoorLaunchers,
+        editors: EditorPairings,
         url: str,
         agent_host: AgentHost,
     ) -> ServerContext:
@@ -345,6 +350,7 @@ class Daemon:
             agents=agent_host.agents,
             prompts=agent_host.prompts,
             clients=ClientSessions(foundation.terminals),
+            editors=editors,
         )
 
     def _start_background(

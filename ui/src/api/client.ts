@@ -7,6 +7,7 @@
 import createClient, { type Client } from "openapi-fetch";
 
 import type { paths } from "../wire.ts";
+import { type LiveSocket, transport } from "./transport.ts";
 import type { AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
 
 /** The daemon refused a request; the message is its own. */
@@ -58,6 +59,8 @@ export class Api {
   propose = (rule: RuleBody, approval: string | null = null) => dataOf(this.http.POST("/api/rules/propose", { body: { rule: sent(rule), approval } }));
   signIns = () => dataOf(this.http.GET("/api/sign-ins"));
   signOut = (id: string) => dataOf(this.http.DELETE("/api/sign-ins/{id}", at({ id })));
+  pairEditor = (id: string, number: number) => dataOf(this.http.POST("/api/editors/{id}/pair", { ...at({ id }), body: { number } }));
+  refuseEditor = (id: string) => dataOf(this.http.POST("/api/editors/{id}/refuse", at({ id })));
   acceptPolicy = (digest: string) => dataOf(this.http.POST("/api/policy/accept", { body: { digest } }));
   folders = () => dataOf(this.http.GET("/api/folders"));
   trust = (folder: string, config: string | null) => dataOf(this.http.POST("/api/folders/trust", { body: { folder, config } }));
@@ -102,11 +105,9 @@ export class Api {
   search = (q: string, limit: number) => dataOf(this.http.GET("/api/search", { params: { query: { q, limit } } }));
   image = (sha: string) => dataOf(this.http.GET("/api/images/{sha}", { ...at({ sha }), ...DOWNLOAD }));
 
-  /** A socket with the bearer as a subprotocol: browsers allow no other header on it. */
-  socket(path: string): WebSocket {
-    const url = new URL(path, location.href);
-    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    return new WebSocket(url, ["handrail", `bearer.${this.bearer}`]);
+  /** A socket that carries the bearer. */
+  socket(path: string): LiveSocket {
+    return transport().socket(path, this.bearer);
   }
 }
 
@@ -131,7 +132,7 @@ function connect(bearer?: string, baseUrl = ""): Client<paths> {
 /** `fetch` that gives up after a while, and fails with `NetworkError`. */
 function fetchWithin(timeout: number): (request: Request) => Promise<Response> {
   return (request) =>
-    fetch(request, { signal: AbortSignal.timeout(timeout) }).catch((error: unknown) => {
+    transport().fetch(request, AbortSignal.timeout(timeout)).catch((error: unknown) => {
       throw new NetworkError(String(error));
     });
 }
