@@ -19,7 +19,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-agents test-agents-all test-page agents check lint types-python imports types-page wire wire-check types contracts docs bench ui tools format lock dist clean
+.PHONY: help run test test-quick test-agents test-agents-all test-page agents editors check lint types-python imports types-page wire wire-check types contracts docs bench ui tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,7 +29,7 @@ run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 
 test: tools $(VENV)/dev ui ## everything: checks, page, unit, end-to-end and browser tests, real agents
 	@$(PY) -m compileall -q src  # else each of the users that tests create would compile everything again
-	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
+	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") --before "tests/editors=$(CHORE) editors" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
 
 test-quick: $(VENV)/dev ## the checks and the unit tests: no daemon, no browser, no real agents
 	@$(SUITE) $(foreach chore,$(CHECKS),--check "$(CHORE) $(chore)") --marked "not e2e and not browser" $(QUICK)
@@ -46,6 +46,9 @@ test-page: $(VENV)/dev
 
 agents: $(VENV)/dev
 	$(PY) -m tests.real_agents.install agents clients
+
+editors: $(VENV)/dev
+	$(PY) -m tests.editors.install
 
 check: imports $(CHECKS) ## everything that reads the code without running it
 
