@@ -545,6 +545,43 @@ class EditView(TypedDict):
     why: str
 
 
+class EditorPaired(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorPaired"]
+    pid: int
+    program: str
+    workspace: str
+
+
+class EditorRefused(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorRefused"]
+    pid: int
+    program: str
+    workspace: str
+
+
+class EditorRevoked(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorRevoked"]
+
+
+class EditorView(TypedDict):
+    command: str
+    id: str
+    number: int
+    pid: int
+    program: str
+    since: int
+    started_at: int
+    state: Literal["paired", "refused", "waiting"]
+    windows: int
+    workspace: str
+
+
 class Entry(TypedDict):
     at: int
     event: (
@@ -593,6 +630,9 @@ class Entry(TypedDict):
         | SignInRevoked
         | CredentialIssued
         | CredentialRevoked
+        | EditorPaired
+        | EditorRefused
+        | EditorRevoked
         | JournalCompacted
     )
     seq: int
@@ -749,6 +789,7 @@ JsonValue: TypeAlias = "Any"
 
 class LiveEntries(TypedDict):
     clients: list[ClientView] | None
+    editors: list[EditorView] | None
     entries: list[Entry]
     now: int
 
@@ -933,6 +974,10 @@ class Owner(TypedDict):
     name: str
     person: bool
     workspace: str | None
+
+
+class PairBody(TypedDict):
+    number: int
 
 
 class PartRisk(TypedDict):
@@ -1633,6 +1678,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["credentials"], /) -> list[CredentialView]: ...
     @overload
+    def __call__(self, a: Literal["editors"], /) -> list[EditorView]: ...
+    @overload
     def __call__(self, a: Literal["events"], /, *, after: int | None = None) -> LiveEntries: ...
     @overload
     def __call__(self, a: Literal["folders"], /) -> list[FolderView]: ...
@@ -1754,6 +1801,10 @@ class Post(Protocol):
     def __call__(self, a: Literal["credentials"], /, *, body: CredentialBody) -> Credential: ...
     @overload
     def __call__(self, a: Literal["down"], /, *, keep_terminals: bool | None = None) -> dict[str, bool]: ...
+    @overload
+    def __call__(self, a: Literal["editors"], b: str, c: Literal["pair"], /, *, body: PairBody) -> None: ...
+    @overload
+    def __call__(self, a: Literal["editors"], b: str, c: Literal["refuse"], /) -> None: ...
     @overload
     def __call__(
         self, a: Literal["folders"], b: Literal["distrust"], /, *, body: FolderBody

@@ -27,7 +27,7 @@ from handrail.clients.open_work import OpenWorks
 from handrail.config import Config
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
-from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_launchers
+from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_editors, build_launchers
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.state_files import (
     EXPLAINED,
@@ -58,6 +58,7 @@ from handrail.server.client_hooks import MARK, Hooks
 from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
+from handrail.server.editor_pairings import EditorPairings
 from handrail.server.first_thread import create_first_thread
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer, find_workspace
@@ -221,18 +222,19 @@ class Daemon:
             access = self._access = await build_access(
                 foundation.keeper, foundation.journal, foundation.records
             )
+            launchers = await build_launchers(foundation.keeper)
+            editors = await build_editors(foundation.keeper, foundation.journal, access, launchers)
             listeners = await foundation.keeper.listen_both(*self._daemon_file.ports)
             port = listeners[0].getsockname()[1]
             self._daemon_file.note_port(port)
             url = f"http://{HOST}:{port}"
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
-            context = await self._build_server_context(foundation, gate, access, url, agent_host)
+            context = await self._build_server_context(foundation, gate, access, editors, url, agent_host)
             callers = Callers(context.prompts.calling)
             hooks = Hooks(gate, self._works, DIALECTS, find_workspace, self._mark)
             mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
-            launchers = await build_launchers(foundation.keeper)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
-            local = LocalSocketServer(mcp, hooks, access, launchers, context.url)
+            local = LocalSocketServer(mcp, hooks, access, launchers, editors, context.url)
             hooks.observers.append(context.clients)
             group.start_soon(hooks.run)
             group.start_soon(context.clients.run)
@@ -301,7 +303,13 @@ class Daemon:
         return {**child_environment(os.environ, passed), MARK: self._mark}
 
     async def _build_server_context(
-        self, foundation: Foundation, gate: Gate, access: Access, url: str, agent_host: AgentHost
+        self,
+        foundation: Foundation,
+        gate: Gate,
+        access: Access,
+        editors: EditorPairings,
+        url: str,
+        agent_host: AgentHost,
     ) -> ServerContext:
         """Build the context of the HTTP routes."""
         return ServerContext(
@@ -328,6 +336,7 @@ class Daemon:
             agents=agent_host.agents,
             prompts=agent_host.prompts,
             clients=ClientSessions(foundation.terminals),
+            editors=editors,
         )
 
     def _start_background(

@@ -9,6 +9,7 @@ EXPORTS = {
     "client_sessions": "ClientNotice ClientSessions",
     "connection_limit": "ConnectionBudget",
     "context": "Presence ServerContext",
+    "editor_pairings": "EditorPairings",
     "first_thread": "create_first_thread",
     "health": "LoopMonitor",
     "mcp.local_socket": "LocalSocketServer find_workspace",

@@ -20,6 +20,7 @@ from handrail.gate.tool import Undoer
 from handrail.server.access import Access, Person
 from handrail.server.api.daemon_models import Restart
 from handrail.server.client_sessions import ClientSessions
+from handrail.server.editor_pairings import EditorPairings
 from handrail.server.health import LoopMonitor
 from handrail.store.actor import Actor, person_on
 from handrail.store.blobs import Blobs, ImageRetention
@@ -117,6 +118,7 @@ class ServerContext:
     prompts: Prompts
     clients: ClientSessions
     """The sessions of connected clients that run now."""
+    editors: EditorPairings
     transcripts: Transcripts = field(default_factory=Transcripts.of_user)
     """Conversations in the clients' own files."""
     size_owners: SizeOwners = field(default_factory=SizeOwners)

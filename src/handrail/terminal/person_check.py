@@ -41,6 +41,8 @@ class DoorLaunchers:
         self._reference = lineage.reference()
         self.keep: Callable[[bytes], None] = lambda _blob: None
         """Called with the serialised launchers after each change. The keeper holds them for the next daemon."""
+        self.on_change: list[Callable[[], None]] = []
+        """Called after each change, which may make an agent of a process that decides now."""
 
     def launched_door(self, connection: socket.socket) -> None:
         """Record the processes that launched this door, while its launcher lives.
@@ -68,6 +70,10 @@ class DoorLaunchers:
             return None if peer.is_alive() else NO_PERSON
         finally:
             peer.close()
+
+    def is_launcher(self, identity: Identity) -> bool:
+        """Whether this process has launched a door, itself or through a program that it started."""
+        return identity in self._launchers
 
     def is_agent(self, pid: int, claimed_parent: int = 0) -> bool:
         """Whether a process descends from a launcher.
@@ -104,6 +110,8 @@ class DoorLaunchers:
             living = [each for each in self._launchers if lineage.identity(each[0]) == each]
             self._launchers = dict.fromkeys([*living, *fresh][-MOST_LAUNCHERS:])
             self.keep(json.dumps(list(self._launchers)).encode())
+            for tell in self.on_change:
+                tell()
 
     def _explain_mark(self, pid: int) -> str:
         """A marked peer below the keeper was started by Handrail; any other has a mark that needs an explanation."""

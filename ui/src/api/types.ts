@@ -80,6 +80,7 @@ export type ForkBody = Sent<Schemas["ForkBody"], "message">;
 export type SettingBody = Sent<Schemas["SettingBody"], "setting" | "value">;
 export type OperationDetail = Schemas["OperationDetail"];
 export type Activity = Schemas["ActivityView"];
+export type EditorView = Schemas["EditorView"];
 export type ClientView = Schemas["ClientView"];
 export type TranscriptView = Schemas["TranscriptView"];
 export type TranscriptDetail = Schemas["TranscriptDetail"];

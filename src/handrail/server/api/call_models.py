@@ -10,6 +10,7 @@ from pydantic import Field
 from handrail.server.api.approval_models import ApprovalView, Usual
 from handrail.server.api.client_models import ClientView
 from handrail.server.api.daemon_models import Restart
+from handrail.server.api.editor_models import EditorView
 from handrail.server.api.models import Wire
 from handrail.server.api.terminal_models import TerminalView
 from handrail.store.calls import Status
@@ -203,6 +204,8 @@ class LiveEntries(Wire):
     entries: list[Entry]
     clients: list[ClientView] | None = None
     """All clients that run now; None if they have not changed."""
+    editors: list[EditorView] | None = None
+    """All editors that run now; None if they have not changed."""
 
 
 class Forced(Wire):
