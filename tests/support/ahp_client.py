@@ -266,6 +266,7 @@ async def _listening(home: Home) -> None:
 
 async def pair(person: Person) -> None:
     """Pair this process, which is connected, as an editor."""
-    [editor] = [one for one in await person.get("editors") if one["state"] != "paired"]
-    response = await person.ask("POST", f"editors/{editor['id']}/pair", {"number": editor["number"]})
-    response.raise_for_status()
+    for editor in await person.get("editors"):
+        if editor["state"] != "paired":
+            response = await person.ask("POST", f"editors/{editor['id']}/pair", {"number": editor["number"]})
+            response.raise_for_status()

@@ -43,7 +43,7 @@ BUSY = "The agent is working on another prompt. Send yours again: it will wait f
 STALE = "This question is no longer open."
 NO_TRUNCATION = "Handrail keeps threads as they are. To go back, fork the thread on Handrail's page."
 
-_FAILURES = (AgentError, BadRule, Conflict, HTTPException, KeeperError, LookupError, Refusal, TypingRefused)
+_FAILURES = (AgentError, BadRule, Conflict, KeeperError, LookupError, Refusal, TypingRefused)
 Handler = Callable[[Obj], Awaitable[None]]
 
 
@@ -81,14 +81,17 @@ class ClientActions:
         self._uri, self._origin = uri, origin
         try:
             await self._run(action)
-        except (Rejected, RpcError, *_FAILURES) as problem:
-            reason = problem.detail if isinstance(problem, HTTPException) else str(problem)
-            self._host.channels.reject(uri, action, origin, reason, self._subscriber)
-        except (TimeoutError, Unwritable) as problem:
-            reason = str(problem) or "The agent does not stop its earlier work. Try again."
-            self._host.channels.reject(uri, action, origin, reason, self._subscriber)
         except (KeyError, TypeError, ValueError, AttributeError):
-            self._host.channels.reject(uri, action, origin, "This action is malformed.", self._subscriber)
+            self._reject(action, "This action is malformed.")
+        except HTTPException as problem:
+            self._reject(action, str(problem.detail))
+        except (TimeoutError, Unwritable) as problem:
+            self._reject(action, str(problem) or "The agent does not stop its earlier work. Try again.")
+        except (Rejected, RpcError, *_FAILURES) as problem:
+            self._reject(action, str(problem))
+
+    def _reject(self, action: Obj, reason: str) -> None:
+        self._host.channels.reject(self._uri, action, self._origin, reason, self._subscriber)
 
     async def _run(self, action: Obj) -> None:
         kind = action.get("type")
