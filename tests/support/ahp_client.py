@@ -7,13 +7,14 @@ import base64
 import itertools
 import json
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
 from tests.support.daemon_home import BOUND, Home
 from tests.support.person_client import Person
 from websockets.asyncio.client import ClientConnection, connect, unix_connect
+from websockets.exceptions import ConnectionClosed
 
 from handrail.server.ahp.reducers import (
     Reducer,
@@ -55,10 +56,11 @@ class AhpClient:
 
     async def run(self) -> None:
         """Receive until the connection ends."""
-        async for text in self.socket:
-            self._take(json.loads(text))
-            bell, self._bell = self._bell, anyio.Event()
-            bell.set()
+        with suppress(ConnectionClosed):
+            async for text in self.socket:
+                self._take(json.loads(text))
+                bell, self._bell = self._bell, anyio.Event()
+                bell.set()
 
     def _take(self, message: Obj) -> None:
         if "id" in message:
@@ -165,7 +167,7 @@ class AhpChat:
         return self.client.states[self.uri]
 
     async def prompt(self, text: str) -> str:
-        turn = f"request_{next(self._prompts)}-{self.session[-4:]}"
+        turn = f"request_{self.client.client}-{next(self._prompts)}"
         envelope = await self.client.act(
             self.uri,
             "chat/turnStarted",

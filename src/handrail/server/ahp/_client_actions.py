@@ -5,6 +5,7 @@ only from an editor that a person has paired.
 """
 
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from typing import cast
 
 import anyio
@@ -21,7 +22,7 @@ from handrail.gate.tool import Refusal
 from handrail.server.ahp.ahp_host import AhpHost
 from handrail.server.ahp.ahp_sessions import Session
 from handrail.server.ahp.ahp_wire import Obj, Rejected, RpcError, path_of_uri
-from handrail.server.ahp.call_cards import DENY
+from handrail.server.ahp.call_cards import DENY, ONCE
 from handrail.server.ahp.channels import Origin, Subscriber
 from handrail.server.ahp.chats import Chat
 from handrail.server.ahp.forms import values_of_answers
@@ -44,6 +45,7 @@ STALE = "This question is no longer open."
 NO_TRUNCATION = "Handrail keeps threads as they are. To go back, fork the thread on Handrail's page."
 
 _FAILURES = (AgentError, BadRule, Conflict, KeeperError, LookupError, Refusal, TypingRefused)
+_ANSWERS = ("chat/toolCallConfirmed", "chat/inputCompleted")
 Handler = Callable[[Obj], Awaitable[None]]
 
 
@@ -91,7 +93,12 @@ class ClientActions:
             self._reject(action, str(problem))
 
     def _reject(self, action: Obj, reason: str) -> None:
-        self._host.channels.reject(self._uri, action, self._origin, reason, self._subscriber)
+        channels = self._host.channels
+        channels.reject(self._uri, action, self._origin, reason, self._subscriber)
+        channel = channels.get(self._uri)
+        if channel is not None and action.get("type") in _ANSWERS:
+            for note in _notes(channel.state, reason):
+                channels.publish(self._uri, note)
 
     async def _run(self, action: Obj) -> None:
         kind = action.get("type")
@@ -269,7 +276,7 @@ class ClientActions:
         return call, call.approval
 
     def _build_answer(self, action: Obj, call: Call, approval: Approval, person: Actor) -> Answer:
-        option = str(action.get("selectedOptionId") or "")
+        option = str(action.get("selectedOptionId") or ONCE)  # the card of a diff has a plain button
         if not action["approved"]:
             return Answer(kind="deny", by=person, reason=str(action.get("reasonMessage") or ""))
         offered = {one["id"] for one in self._host.cards.question(call, approval).options}
@@ -337,6 +344,16 @@ class ClientActions:
             raise Rejected("The call of this terminal has ended.")
         await self._host.context.journal.committed(self._host.context.journal.head)
         self._accept(action)
+
+
+def _notes(state: Obj, reason: str) -> list[Obj]:
+    """A note in the running turn, unless it has it already: VS Code does not show why an answer was rejected."""
+    turn: Obj | None = state.get("activeTurn")
+    name = f"note-{sha256(reason.encode()).hexdigest()[:16]}"
+    if turn is None or any(part.get("id") == name for part in turn["responseParts"]):
+        return []
+    part = {"kind": "markdown", "id": name, "content": f"> {reason}\n\n"}
+    return [{"type": "chat/responsePart", "turnId": turn["id"], "part": part}]
 
 
 def _knows_turn(state: Obj, turn: str) -> bool:

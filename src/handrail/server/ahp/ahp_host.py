@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 60.0
 """How long a channel without subscribers stays open: longer than a client takes to reconnect."""
+NO_SESSION = "handrail:/none"
+"""The session of terminals that belong to no thread."""
 AGENTS_SECONDS = 30.0
 """How often the list of agents is read again: one may have been installed."""
 
@@ -77,6 +79,8 @@ class AhpHost:
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._idle_since: dict[str, float] = {}
         self._group: TaskGroup | None = None
+        self._threads_of_terminals: dict[str, str] = {}
+        """Threads whose calls ran in a terminal, which may run on without its call."""
 
     async def run(self) -> None:
         """Keep all channels current until cancelled."""
@@ -193,6 +197,12 @@ class AhpHost:
         kinds = {event.kind for event in events}
         if kinds & {"TerminalOpened", "TerminalEnded", "CallSettled", "CallHandedBack"}:
             self.terminals.publish_claims()
+            live = self.context.terminals.live
+            self._threads_of_terminals = {
+                terminal: thread
+                for terminal, thread in self._threads_of_terminals.items()
+                if terminal in live
+            }
             self.publish_terminals()
 
     async def _find_threads(self, events: Sequence[Event]) -> list[str]:
@@ -267,12 +277,14 @@ class AhpHost:
 
     def _find_claim(self, live: Terminal) -> Obj:
         call = None if live.note.call is None else self.context.gate.open.get(live.note.call)
-        session = None if call is None else self.sessions.of_thread(call.caller.thread or "")
-        if call is None or session is None:
-            return {"kind": "session", "session": "handrail:/none"}
+        if call is not None and call.caller.thread is not None:
+            self._threads_of_terminals[live.id] = call.caller.thread
+        session = self.sessions.of_thread(self._threads_of_terminals.get(live.id, ""))
+        if session is None:
+            return {"kind": "session", "session": NO_SESSION}
         claim: Obj = {"kind": "session", "session": session.uri, "chat": session.chat}
-        is_over = call.outcome is not None or call.handed_back
-        return claim if is_over else {**claim, **self._find_card(session, call)}
+        is_over = call is None or call.outcome is not None or call.handed_back
+        return claim if call is None or is_over else {**claim, **self._find_card(session, call)}
 
     def _find_card(self, session: Session, call: Call) -> Obj:
         """The turn and tool call that show a call of ours."""

@@ -11,7 +11,7 @@ import socket
 from contextlib import AsyncExitStack, closing
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -125,12 +125,20 @@ class AhpServer:
         except* ConnectionClosed:
             pass
         except* Disconnected as problem:
-            await socket.close(BAD_CLIENT, str(problem.exceptions[0]))
+            await socket.close(BAD_CLIENT, str(_first(problem)))
         except* Exception:
             log.exception("a connection of the agent host failed")
         finally:
             self._open -= 1
             client.close()
+
+
+def _first(group: BaseExceptionGroup[Disconnected]) -> BaseException:
+    """The first exception within nested groups."""
+    problem: BaseException = group
+    while isinstance(problem, BaseExceptionGroup):
+        problem = cast("BaseExceptionGroup[Disconnected]", problem).exceptions[0]
+    return problem
 
 
 async def _send(socket: ServerConnection, client: Connection) -> None:

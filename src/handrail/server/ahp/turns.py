@@ -16,6 +16,7 @@ from handrail.store.values import Ending, Json
 ADVISORY = "agent_work"
 """Our call for work that an agent does itself: when it is allowed, the agent's own report counts."""
 FORM = "agent_form"
+COMMANDS = ("execute_command", "run_in_terminal")
 TEXT_MAX = 64 * 1024
 """Characters of one result that are sent. A card shows far less, and the page has all of it."""
 INPUT_MAX = 16 * 1024
@@ -318,7 +319,8 @@ def _own_phase(data: CallData) -> Phase:
 
 def _meta(data: CallData, known: CallFacts | None) -> Obj:
     meta: Obj = {} if known is None else {"handrail.call": known.id}
-    if data["sort"] == "execute" or (known is not None and known.terminal is not None):
+    is_command = known is not None and (known.tool in COMMANDS or known.terminal is not None)
+    if is_command or data["sort"] == "execute":
         meta |= {"toolKind": "terminal", "language": "shellscript"}
     return meta
 
