@@ -20,7 +20,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-agents test-agents-all test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editor tools format lock dist clean
+.PHONY: help run test test-quick test-agents test-agents-all test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editors tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,7 +30,7 @@ run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 
 test: tools $(VENV)/dev ui ## everything: checks, page, unit, end-to-end and browser tests, real agents
 	@$(PY) -m compileall -q src  # else each of the users that tests create would compile everything again
-	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") --before "tests/editors=$(CHORE) vsix editor" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
+	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") --before "tests/editors=$(CHORE) vsix editors" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
 
 test-quick: $(VENV)/dev ## the checks and the unit tests: no daemon, no browser, no real agents
 	@$(SUITE) $(foreach chore,$(CHECKS),--check "$(CHORE) $(chore)") --marked "not e2e and not browser" $(QUICK)
@@ -97,7 +97,7 @@ vsix: $(VENV)/run ## build the VS Code extension into dist/handrail.vsix, if any
 	@$(NPM) vsix
 	@mkdir -p dist && cp src/handrail/clients/handrail.vsix dist/handrail.vsix
 
-editor: $(VENV)/dev  # a real VS Code workbench, for the tests of the extension
+editors: $(VENV)/dev  # a real VS Code workbench, for the tests of the extension
 	@$(PY) -m tests.editors.install
 
 format: $(VENV)/dev ## let ruff repair and format what it can

@@ -168,6 +168,18 @@ client_asks = true
 """,
     ),
     Chapter(
+        "`[ahp]`",
+        config.AhpSection,
+        """\
+VS Code's own chat, through a VS Code server such as code-server: see [editors.md](editors.md). Only an editor that you have
+paired decides.
+""",
+        """\
+[ahp]
+enabled = true
+""",
+    ),
+    Chapter(
         "`[agent]`",
         config.OwnAgentSection,
         """\

@@ -51,7 +51,7 @@ class CodeServer:
 @contextmanager
 def running_code_server(data: Path, environment: dict[str, str]) -> Generator[CodeServer]:
     """A server with the extension installed, whose files are all below `data`."""
-    assert ENTRY.is_file(), "there is no code-server; run `make editor`"
+    assert ENTRY.is_file(), "there is no code-server; run `make editors`"
     assert VSIX.is_file(), "the extension is not built; run `make vsix`"
     around = {**environment, "HOME": str(data / "home")}
     around.pop("VSCODE_IPC_HOOK_CLI", None)

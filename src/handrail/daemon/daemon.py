@@ -25,6 +25,7 @@ from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.clients.hooks import DIALECTS
 from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
+from handrail.daemon._agent_host_protocol import serve_ahp
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
 from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_editors, build_launchers
@@ -245,6 +246,7 @@ class Daemon:
                 self._start_background(group, foundation, gate, context.clients)
                 await agent_host.start(group)
                 await self._accept_connections(group, context, listeners, local, mcp)
+                group.start_soon(serve_ahp, self._config.ahp, self._places, context, self._blobs, launchers)
                 await self._stop_requested.wait()
                 if self._announce and not self._ends_all:
                     print_replaced()

@@ -2,6 +2,8 @@
 
 EXPORTS = {
     "access": "Access Callers Client",
+    "ahp.ahp_server": "AhpServer listen",
+    "ahp.ahp_host": "AhpHost",
     "api.daemon_models": "Restart",
     "api.models": "now_ms",
     "app": "HOST WebServer build_guarded_app",
