@@ -41,6 +41,7 @@ test-agents: agents ui ## real third-party agents, hosted and behind hooks, offl
 test-agents-all: agents ui ## the same with every agent and client that is known to work
 	$(PY) -m tests.real_agents.install others
 	scripts/offline $(PY) -m pytest $(REAL)
+	$(PY) scripts/client_table.py
 
 test-page: $(VENV)/dev
 	$(NPM) test

@@ -15,7 +15,7 @@ from handrail.clients.client_facts import is_older, version_key
 from handrail.clients.cline import REPORTS
 from handrail.clients.copilot import HOOKS as COPILOT_HOOKS
 from handrail.clients.cursor import CURSOR_HOOKS, WINDSURF_HOOKS
-from handrail.clients.gemini import GEMINI_HOOKS, QWEN_HOOKS
+from handrail.clients.gemini import GEMINI_HOOKS
 from handrail.clients.kimi import GOOSE_HOOKS, KIMI_HOOKS
 from handrail.clients.known_clients import NAMES, find_client
 from handrail.clients.launcher_path import Launcher
@@ -175,7 +175,6 @@ def test_kimi_gets_no_limit_that_voids_its_hooks_and_copilot_claudes_names(machi
         GEMINI_HOOKS,
         GOOSE_HOOKS,
         KIMI_HOOKS,
-        QWEN_HOOKS,
         WINDSURF_HOOKS,
     ],
 )

@@ -52,10 +52,17 @@ class Client:
     """A person can change the command before it runs."""
     clock_seconds: float = 86_000.0
     """How long Handrail lets it wait for a person before the model is told to repeat the call."""
+    own_limit: float = 0.0
+    """Seconds after which it runs the tool whatever is configured; 0 if it keeps to what `handrail connect` writes."""
     tells_reason: bool = True
     """The model reads why a call was refused."""
     fails_open: frozenset[Fault] = frozenset()
     """Faults of the hook program after which it runs the tool in spite of all that can be configured."""
+
+    def is_ours(self, call: Call) -> bool:
+        """Whether it is a call of one of our MCP tools."""
+        (sample,) = self.ours("", {}).uses
+        return call.namespace == sample.namespace and call.tool.startswith(sample.tool)
 
 
 def _named(prefix: str) -> Callable[[str, Json], Turn]:
@@ -256,6 +263,7 @@ QWEN = Client(
     ),
     ours=_named("mcp__handrail__"),
     clock_seconds=50.0,
+    own_limit=60.0,
     can_edit=False,
 )
 
@@ -351,6 +359,7 @@ CLINE = Client(
     ours=_named("handrail__"),
     ends=(Turn("That is all.", "submit_and_exit", {"summary": "It is done.", "verified": True}),),
     clock_seconds=110.0,
+    own_limit=120.0,
     can_edit=True,
 )
 

@@ -142,6 +142,14 @@ async def test_a_turn_that_ends_without_a_report_leaves_the_outcome_unknown(tmp_
         assert "outcome is unknown" in call.outcome.message
 
 
+async def test_a_harmless_call_without_a_report_is_done_when_the_turn_ends(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        assert await at.report(payload(at.workspace, "TodoWrite", {"todos": []})) == allowed()
+        (call,) = at.world.gate.open.values()
+        await at.report(at.about("Stop", ""))
+        assert await at.settled(call) == "done"
+
+
 async def test_a_report_without_an_id_is_found_by_its_input(tmp_path: Path) -> None:
     async with hook_world(tmp_path) as at:
         hook = at.start(lambda: at.before("touch a", ""))

@@ -47,9 +47,11 @@ from handrail.clients.hook_work import (
     command,
     fetch,
     harmless,
+    load_skill,
     mcp,
     mcp_from_name,
     read,
+    read_resource,
     replacement,
     replacements,
     search_web,
@@ -326,16 +328,7 @@ def _monitor(input: Json) -> Work:
     return fetch("url")(socket) if socket else command("command")(input)
 
 
-def _load_skill(_: Json) -> Work:
-    return Work(
-        sort="other", warning="A skill can contain commands that Claude Code runs without asking its hooks."
-    )
-
-
-def _read_resource(input: Json) -> Work:
-    return mcp(required_text(input, "server"), "resources/read", ours=False)
-
-
+RUNS_COMMANDS = "A skill can contain commands that Claude Code runs without asking its hooks."
 TOOLS: ToolTable = {
     "Bash": _run_command,
     "Monitor": _monitor,
@@ -351,12 +344,12 @@ TOOLS: ToolTable = {
     "LSP": read("filePath", "file_path"),
     "WebFetch": fetch("url"),
     "WebSearch": search_web,
-    "ReadMcpResourceTool": _read_resource,
-    "ReadMcpResourceDirTool": _read_resource,
+    "ReadMcpResourceTool": read_resource,
+    "ReadMcpResourceDirTool": read_resource,
     "Agent": start_subagent,
     "Task": start_subagent,
-    "Skill": _load_skill,
-    "SlashCommand": _load_skill,
+    "Skill": load_skill(RUNS_COMMANDS),
+    "SlashCommand": load_skill(RUNS_COMMANDS),
     **dict.fromkeys(
         (
             "AgentOutput", "AskUserQuestion", "BashOutput", "CronDelete", "CronList", "EnterPlanMode", "ExitPlanMode",

@@ -47,7 +47,13 @@ from handrail.clients.hook_payload import (
     text,
     whole_number,
 )
-from handrail.clients.hook_work import ToolTable, harmless, mcp, read, search_web
+from handrail.clients.hook_work import (
+    ToolTable,
+    harmless,
+    read,
+    read_resource,
+    search_web,
+)
 from handrail.clients.patch_text import work_from_patch, work_from_shell_patch
 from handrail.clients.pieces import ConfigPiece
 
@@ -225,10 +231,6 @@ def _apply_patch(input: Json) -> Work:
     return work_from_patch(required_text(input, "command", "input", "patch"))
 
 
-def _read_resource(input: Json) -> Work:
-    return mcp(required_text(input, "server"), "resources/read", ours=False)
-
-
 TOOLS: ToolTable = {
     "Bash": _run_command,
     "shell": _run_command,
@@ -236,7 +238,7 @@ TOOLS: ToolTable = {
     "apply_patch": _apply_patch,
     "view_image": read("path"),
     "web_search": search_web,
-    "read_mcp_resource": _read_resource,
+    "read_mcp_resource": read_resource,
     **dict.fromkeys(
         (
             "close_agent", "create_goal", "get_goal", "list_agents", "list_mcp_resource_templates", "list_mcp_resources", "request_user_input",

@@ -49,9 +49,11 @@ from handrail.clients.hook_work import (
     command,
     fetch,
     harmless,
+    load_skill,
     mcp_from_name,
     read,
     replacement,
+    save_memory,
     search_web,
     typed_input,
     whole_file,
@@ -95,14 +97,6 @@ def _hook(setup: Setup, line: HookLine) -> dict[str, Any]:
     """Copilot reads `timeoutSec`; VS Code, which loads the same file, reads `timeout`."""
     limits = {"timeoutSec": line.limit(setup), "timeout": line.limit(setup)}
     return {"type": "command", "bash": hook_line(setup, "copilot", line), **limits}
-
-
-def _load_skill(_: Json) -> Work:
-    return Work(sort="other", warning="A skill gives the agent new instructions.")
-
-
-def _save_memory(_: Json) -> Work:
-    return Work(sort="other", warning="The agent reads its memory in every later conversation.")
 
 
 def _edit_with_command(input: Json) -> Work:
@@ -160,8 +154,8 @@ TOOLS: ToolTable = {
     **dict.fromkeys(("grep", "Grep", "rg", "glob", "Glob", "LS", "lsp"), read("path", "paths", "file")),
     **dict.fromkeys(("web_fetch", "WebFetch"), fetch("url")),
     **dict.fromkeys(("web_search", "WebSearch"), search_web),
-    **dict.fromkeys(("skill", "Skill"), _load_skill),
-    "store_memory": _save_memory,
+    **dict.fromkeys(("skill", "Skill"), load_skill()),
+    "store_memory": save_memory,
     **dict.fromkeys(("sql", "session_store_sql"), _query_database),
     **dict.fromkeys(_HARMLESS, harmless),
 }

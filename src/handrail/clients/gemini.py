@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from handrail.clients.claude import HOOKS as CLAUDE_HOOKS
 from handrail.clients.claude import (
     NO_REASON,
     ClaudeShapedHooks,
@@ -44,10 +45,13 @@ from handrail.clients.hook_work import (
     command,
     harmless,
     is_our_program,
+    load_skill,
     mcp,
     mcp_from_name,
     read,
+    read_resource,
     replacement,
+    save_memory,
     search_web,
     start_subagent,
     whole_file,
@@ -62,17 +66,6 @@ GEMINI_HOOKS = (
     HookLine("SessionStart"),
     HookLine("SessionEnd", seconds=10),
     HookLine("Notification"),
-)
-QWEN_HOOKS = (
-    HookLine("PreToolUse", is_gate=True, has_matcher=True),
-    HookLine("PermissionRequest", is_question=True, has_matcher=True),
-    HookLine("PostToolUse", has_matcher=True),
-    HookLine("PostToolUseFailure", has_matcher=True),
-    HookLine("Notification"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
 )
 POLICY = """\
 # Written by `handrail connect gemini --single-question`. Handrail's hook decides about every tool call; without this file
@@ -155,7 +148,7 @@ class Qwen(Client):
 
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
         path = self.settings_file(setup)
-        return [item(path, ("hooks", line.event), _group(setup, self.name, line)) for line in QWEN_HOOKS]
+        return [item(path, ("hooks", line.event), _group(setup, self.name, line)) for line in CLAUDE_HOOKS]
 
     def overrides(self, setup: Setup) -> list[str]:
         files = (self.folder(setup.machine) / "settings.json", setup.project / ".qwen" / "settings.json")
@@ -191,20 +184,7 @@ def _fetch_pages(input: Json) -> Work:
     return Work(sort="fetch", urls=urls)
 
 
-def _save_memory(_: Json) -> Work:
-    return Work(sort="other", warning="The agent reads its memory in every later conversation.")
-
-
-def _activate_skill(_: Json) -> Work:
-    return Work(
-        sort="other", warning="A skill gives the agent new instructions, and perhaps new folders to read."
-    )
-
-
-def _read_resource(input: Json) -> Work:
-    return mcp(text(input, "server", "server_name"), "resources/read", ours=False)
-
-
+READS_MORE = "A skill gives the agent new instructions, and perhaps new folders to read."
 _SHARED: ToolTable = {
     "run_shell_command": command("command", cwd=_FOLDER),
     "write_file": whole_file(("file_path",), ("content",)),
@@ -217,14 +197,14 @@ _SHARED: ToolTable = {
     "web_fetch": _fetch_pages,
     "google_web_search": search_web,
     "web_search": search_web,
-    "save_memory": _save_memory,
-    "read_mcp_resource": _read_resource,
+    "save_memory": save_memory,
+    "read_mcp_resource": read_resource,
     **dict.fromkeys(("enter_plan_mode", "exit_plan_mode", "list_mcp_resources"), harmless),
 }
 TOOLS: ToolTable = {
     **_SHARED,
     "replace": replacement(("file_path",), ("old_string",), ("new_string",), every=("allow_multiple",)),
-    "activate_skill": _activate_skill,
+    "activate_skill": load_skill(READS_MORE),
     "get_internal_docs": harmless,
     **dict.fromkeys(
         (
@@ -244,7 +224,7 @@ QWEN_TOOLS: ToolTable = {
     "monitor": command("command", cwd=_FOLDER),
     "zoom_image": read("file_path", "path"),
     "lsp": read("filePath", "file_path"),
-    "skill": _activate_skill,
+    "skill": load_skill(READS_MORE),
     **dict.fromkeys(("agent", "task"), start_subagent),
     **dict.fromkeys(
         (

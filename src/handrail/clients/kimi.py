@@ -36,6 +36,7 @@ from handrail.clients.hook_work import (
     command,
     fetch,
     harmless,
+    load_skill,
     mcp_from_name,
     read,
     replacement,
@@ -154,10 +155,6 @@ def _write_file(input: Json) -> Work:
     return Work(sort="edit", edits=(edit,))
 
 
-def _load_skill(_: Json) -> Work:
-    return Work(sort="other", warning="A skill gives the agent new instructions.")
-
-
 KIMI_TOOLS: ToolTable = {
     "Bash": command("command"),
     "Write": _write_file,
@@ -168,7 +165,7 @@ KIMI_TOOLS: ToolTable = {
     "Grep": read("path"),
     "FetchURL": fetch("url"),
     "WebSearch": search_web,
-    "Skill": _load_skill,
+    "Skill": load_skill(),
     **dict.fromkeys(
         (
             "Agent", "AgentSwarm", "AskUserQuestion", "CreateGoal", "CronDelete", "CronList", "EnterPlanMode",

@@ -38,9 +38,10 @@ from handrail.clients.hook_work import (
     command,
     fetch,
     harmless,
-    mcp,
+    load_skill,
     mcp_from_name,
     read,
+    read_resource,
     replacement,
     search_web,
     whole_file,
@@ -150,14 +151,6 @@ def _apply_patch(input: Json) -> Work:
     return work_from_patch(required_text(input, "patchText", "patch"))
 
 
-def _load_skill(_: Json) -> Work:
-    return Work(sort="other", warning="A skill gives the agent new instructions.")
-
-
-def _read_resource(input: Json) -> Work:
-    return mcp(required_text(input, "server"), "resources/read", ours=False)
-
-
 TOOLS: ToolTable = {
     "bash": command("command", cwd=("workdir",)),
     "edit": replacement(("filePath",), ("oldString",), ("newString",), every=("replaceAll",)),
@@ -172,8 +165,8 @@ TOOLS: ToolTable = {
     "webfetch": fetch("url"),
     "websearch": search_web,
     "codesearch": search_web,
-    "skill": _load_skill,
-    "read_mcp_resource": _read_resource,
+    "skill": load_skill(),
+    "read_mcp_resource": read_resource,
     **dict.fromkeys(
         (
             "invalid", "list_mcp_resource_templates", "list_mcp_resources", "plan_enter", "plan_exit", "question",

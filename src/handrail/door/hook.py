@@ -119,7 +119,7 @@ def main(arguments: list[str]) -> int:
         return 2
     client, event = names[0], names[1] if len(names) > 1 else ""
     limit = LIMITS.get(client, LIMIT)
-    deadline = time.monotonic() + (min(limit, timeout - max(2.0, timeout / 20)) if timeout else limit)
+    deadline = time.monotonic() + (min(limit, timeout - max(4.0, timeout / 20)) if timeout else limit)
     waiting = _Parents()
     payload = b""
     try:

@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 _PAYLOAD = TypeAdapter(dict[str, JsonValue])
 KEPT_MAX = 200
 """Denials kept for clients that were told to repeat their call; the oldest are dropped."""
+MARGIN_SECONDS = 8.0
+"""Time between our answer and the end of the client's limit. On a busy machine, a hook takes some of it to start."""
 RECORD_SECONDS = 3.0
 """How long a hook waits, past its time, for an allow that is being recorded. Less than the client's limit leaves."""
 LARGE = 256 << 10
@@ -56,6 +58,7 @@ EVENT_FIELDS = ("hook_event_name", "hookEventName", "hookName", "agent_action_na
 CLAUDE = "claude"
 ALLOWED = "Allowed. Claude Code does this itself, and does not report its end."
 NO_REPORT = "The agent's turn ended without a report about this call, so its outcome is unknown."
+HARMLESS = "The client sent no report. This changes nothing outside of the agent."
 SESSION_OVER = "The client's session ended without a report about this call, so its outcome is unknown."
 CLIENT_OVER = "The client ended before it reported about this call, so its outcome is unknown."
 NOT_OURS = "This MCP server has Handrail's name, but this client has not started Handrail's own."
@@ -91,7 +94,7 @@ class HookReport:
 
     def seconds(self, dialect: HookDialect) -> float:
         """How long the client can wait for an answer."""
-        margin = max(5.0, self.timeout / 10)
+        margin = max(MARGIN_SECONDS, self.timeout / 10)
         return min(dialect.clock_seconds, self.timeout - margin) if self.timeout else dialect.clock_seconds
 
 
@@ -430,7 +433,9 @@ class Hooks:
         why = SESSION_OVER if event.kind == "session_ended" else NO_REPORT
         for each in self._running():
             if (each.client, each.event.session) == (client, event.session):
-                each.work.report_end(WorkEnd(unknown=why, by_files=True))
+                is_harmless = each.event.work is not None and each.event.work.sort == "harmless"
+                end = WorkEnd(output=HARMLESS) if is_harmless else WorkEnd(unknown=why, by_files=True)
+                each.work.report_end(end)
 
     def _check_unreported(self, client: str, event: HookEvent) -> None:
         """Settle the edits of this session that the client does not report, if they are done."""
