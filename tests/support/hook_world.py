@@ -57,7 +57,12 @@ DIALECTS: dict[str, HookDialect] = {
 
 def build_hooks(gate: Gate, works: OpenWorks | None = None) -> Hooks:
     return Hooks(
-        gate, {} if works is None else works, DIALECTS, find_workspace, MARK, lambda id: id == HOSTED_SESSION
+        gate,
+        {} if works is None else works,
+        DIALECTS,
+        find_workspace,
+        MARK,
+        lambda session: session == HOSTED_SESSION,
     )
 
 
