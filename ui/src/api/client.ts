@@ -8,7 +8,7 @@ import createClient, { type Client } from "openapi-fetch";
 
 import type { paths } from "../wire.ts";
 import { type LiveSocket, transport } from "./transport.ts";
-import type { AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
+import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
 
 /** The daemon refused a request; the message is its own. */
 export class ApiError extends Error {
@@ -90,6 +90,7 @@ export class Api {
   fork = (id: string, body: ForkBody) => dataOf(this.http.POST("/api/threads/{id}/fork", { ...at({ id }), body: sent(body) }));
   choose = (id: string, body: SettingBody) => dataOf(this.http.POST("/api/threads/{id}/setting", { ...at({ id }), body: sent(body) }));
   sendQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/send", at({ id, message })));
+  steerQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/steer", at({ id, message })));
   dropQueued = (id: string, message: string) => dataOf(this.http.DELETE("/api/threads/{id}/queue/{message}", at({ id, message })));
   exportThread = (id: string, format: "md" | "json") => dataOf(this.http.GET("/api/threads/{id}/export", { params: { path: { id }, query: { format } }, ...DOWNLOAD }));
   /** The body is a saved thread; OpenAPI describes it only as an object. */
@@ -101,6 +102,8 @@ export class Api {
   operation = (id: string) => dataOf(this.http.GET("/api/operations/{id}", at({ id })));
   cancelActivity = (id: string, activity: string) => dataOf(this.http.POST("/api/operations/{id}/activities/{activity}/cancel", at({ id, activity })));
   agents = () => dataOf(this.http.GET("/api/agents"));
+  agentSessions = (name: string, workspace: string | null) => dataOf(this.http.GET("/api/agents/{name}/sessions", { params: { path: { name }, query: workspace ? { workspace } : {} } }));
+  adopt = (name: string, body: AdoptBody) => dataOf(this.http.POST("/api/agents/{name}/sessions", { ...at({ name }), body }));
   login = (name: string, method: string) => dataOf(this.http.POST("/api/agents/{name}/login", { ...at({ name }), body: { method } }));
   search = (q: string, limit: number) => dataOf(this.http.GET("/api/search", { params: { query: { q, limit } } }));
   image = (sha: string) => dataOf(this.http.GET("/api/images/{sha}", { ...at({ sha }), ...DOWNLOAD }));
