@@ -61,7 +61,7 @@ class Builtin:
 OPAQUE = Builtin(
     name="not understood",
     effect="ask",
-    words="a command, or a part of one, that cannot be read with certainty",
+    words="a command, or a part of one, that cannot be analysed fully",
     why="A part of it is not fully understood, so no rule can allow it",
     applies=lambda case: case.claim.opaque != "",
 )

@@ -20,7 +20,7 @@ from handrail.tools.commands.reading_line import is_reading_line
 from handrail.tools.commands.touched_paths import PathTracker, TouchedPlaces
 from handrail.tools.workspace import Place, Workspace
 
-POSES = "holds a pattern that stands for a name which begins like an option"
+POSES = "may expand to an option: a name that begins with `-` fits the pattern"
 ELSEWHERE = "names a program by a relative path, in another folder than the workspace itself"
 SHADOWS = "starts a program of the workspace under the name of a common one"
 UNFINISHED = "types a part of a line, or keys that change it"
@@ -61,7 +61,7 @@ def command_claims(
             for part, where in zip(line.parts, touched, strict=True)
             for claim in _part_claims(part, where, place, workspace, path, reads=reads)
         ),
-        *(_opaque(item) for item in line.opaque),
+        *(_opaque(item, line) for item in line.opaque),
         *_wrapper_claims(line, place, workspace, path),
         *_context_claims(place, variables),
         *_host_claims(line),
@@ -88,7 +88,10 @@ def typed_line_claims(typing: Claim, text: str) -> tuple[Claim, ...]:
     meaning. A rule that denies a command still applies.
     """
     line = read_line(text)
-    opaque = (replace(typing, resource=item.text, words=item.words, opaque=item.why) for item in line.opaque)
+    opaque = (
+        replace(typing, resource=item.text, words=item.words, opaque=item.why, calm=line.calm)
+        for item in line.opaque
+    )
     return tuple(dict.fromkeys((*_typing_claims(typing, line), *opaque)))
 
 
@@ -160,8 +163,10 @@ def _is_relative(program: str) -> bool:
     return "/" in program and not program.startswith("/")
 
 
-def _opaque(item: Opaque) -> Claim:
-    return Claim(action="run", resource=item.text, inside=True, words=item.words, opaque=item.why)
+def _opaque(item: Opaque, line: Line) -> Claim:
+    return Claim(
+        action="run", resource=item.text, inside=True, words=item.words, opaque=item.why, calm=line.calm
+    )
 
 
 def _context_claims(place: Place, variables: Iterable[str]) -> Iterator[Claim]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from handrail.gate.risk import READERS
-from handrail.gate.shell.shell_parser import Part
+from handrail.gate.shell.shell_parser import PRINTERS, Part
 from handrail.tools.protected_paths import (
     has_own_below,
     is_in_bare_repository,
@@ -70,6 +70,7 @@ class PathTracker:
         programs = [path for folder in folders for path in self._program_paths(part, folder)]
         arguments = [path for folder in folders for path in self._argument_paths(part, folder)]
         named = [path for path in arguments if path is not None]
+        globs = part.live - part.unknown - {0}
         inside = not self._lost and len(folders) <= MOST_FOLDERS and None not in arguments
         touched = [*real, *programs, *named]
         if part.words[0] == "cd":
@@ -80,7 +81,7 @@ class PathTracker:
             or any(map(is_in_bare_repository, dict.fromkeys(real)))
             or (may_change_files(part.words) and any(map(is_obeyed, named)))
             or self._secrets.are_read(part.words, real, named),
-            any(self._glob(folder, part.words[at]).poses for folder in folders for at in part.live if at),
+            any(self._glob(folder, part.words[at]).poses for folder in folders for at in globs),
             tuple(dict.fromkeys(real)),
         )
 
@@ -119,6 +120,8 @@ class PathTracker:
         for at, word in enumerate(part.words[1:], 1):
             if len(word) > _LONGEST or "\0" in word or _CLUSTER.match(word):
                 yield None
+            elif at in part.unknown and program in PRINTERS:
+                continue  # a value that is printed or compared
             elif at in part.live:
                 yield from self._glob(folder, word).paths
             elif program not in _TEXT_ONLY:
