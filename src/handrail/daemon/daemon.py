@@ -310,6 +310,7 @@ class Daemon:
             foundation.terminals,
             door,
             foundation.policy,
+            self._places.config,
         )
 
     def _build_agent_environment(self, passed: Sequence[str]) -> dict[str, str]:
