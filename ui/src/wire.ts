@@ -2081,6 +2081,11 @@ export interface components {
              * @enum {string}
              */
             action: "read" | "write" | "delete" | "run" | "connect" | "type" | "stop" | "recall" | "plan";
+            /**
+             * Calm
+             * @default false
+             */
+            calm: boolean;
             /** Inside */
             inside: boolean;
             /**

@@ -359,6 +359,7 @@ class Choice(TypedDict):
 
 class Claim(TypedDict):
     action: Literal["connect", "delete", "plan", "read", "recall", "run", "stop", "type", "write"]
+    calm: bool
     inside: bool
     opaque: str
     protected: bool
