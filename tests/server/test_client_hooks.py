@@ -122,6 +122,16 @@ async def test_equal_calls_at_the_same_time_are_asked_about_separately(tmp_path:
         assert sorted(decisions) == ["allow", "deny"]
 
 
+async def test_an_equal_call_right_after_an_allow_is_asked_about_separately(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        hook = at.start(lambda: at.before("touch a", "c1"))
+        call = await at.answer("allow")
+        other = at.start(lambda: at.before("touch a", "c2"))
+        assert await hook.answer() == allowed()
+        assert await at.answer("deny") is not call
+        assert (await other.answer())["permissionDecision"] == "deny"
+
+
 async def test_a_question_that_nobody_waits_for_is_withdrawn(tmp_path: Path) -> None:
     async with hook_world(tmp_path) as at:
         hook = at.start(lambda: at.before("touch a"))

@@ -42,12 +42,16 @@ class HookCall:
     @property
     def is_kept(self) -> bool:
         """Whether the client was told to repeat it, and has not been answered since."""
-        return self.call is not None and self.call.handed_back and not self.delivered
+        return self._is_handed_back and not self.work.begun
 
     @property
     def is_missed(self) -> bool:
         """Whether it was let begin while its last hook ended: the client was told to repeat it, and a lot may have changed."""
-        return self.is_kept and self.work.begun and not self.waiters
+        return self._is_handed_back and self.work.begun and not self.waiters
+
+    @property
+    def _is_handed_back(self) -> bool:
+        return self.call is not None and self.call.handed_back and not self.delivered
 
     @property
     def inputs(self) -> list[str]:

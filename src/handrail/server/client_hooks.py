@@ -264,7 +264,7 @@ class Hooks:
                 self._calls.pop(found.work.id, None)
                 continue
             was_kept = found.is_kept
-            if was_kept and not found.work.begun:
+            if was_kept:
                 found.work.renew(work)  # with the client's new id, under which it will report the end
             await self._wait(found, deadline - anyio.current_time())
             verdict = None if was_kept and self._has_changed(found) else self._verdict(found, work.event)
@@ -292,7 +292,9 @@ class Hooks:
             (
                 each
                 for each in among
-                if each.is_kept and each.event.cwd == event.cwd and each.has_same_input(event)
+                if (each.is_kept or each.is_missed)
+                and each.event.cwd == event.cwd
+                and each.has_same_input(event)
             ),
             None,
         )
@@ -341,8 +343,7 @@ class Hooks:
     def _forget(self, opened: HookCall) -> None:
         """Keep a denial for the client that will repeat its call; forget every other call that is over."""
         outcome = None if opened.call is None else opened.call.outcome
-        is_told_later = opened.is_kept and outcome is not None and outcome.ending != "interrupted"
-        if not is_told_later or opened.work.begun:
+        if not opened.is_kept or outcome is None or outcome.ending == "interrupted":
             self._calls.pop(opened.work.id, None)
         kept = [each for each in self._calls.values() if each.is_over]
         for each in kept[:-KEPT_MAX]:
