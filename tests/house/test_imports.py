@@ -29,7 +29,17 @@ MAY_IMPORT = {
     "store": ALMOST,
     "gate": {*ALMOST, "store"},
     "terminal": {*ALMOST, "keeper.protocol", "keeper.message_framing", "keeper.lineage", "launcher", "store"},
-    "tools": {*ALMOST, "clients.hook_event", "clients.open_work", "gate", "store", "terminal"},
+    "tools": {
+        *ALMOST,
+        *(
+            "clients.hook_event",
+            "clients.open_work",
+            "gate",
+            "launcher.trusted_programs",
+            "store",
+            "terminal",
+        ),
+    },
     "upstream": {*ALMOST, "gate", "store", "terminal"},
     "agents": {*ALMOST, "gate", "store", "terminal"},
     "clients": ALMOST,

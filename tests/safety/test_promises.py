@@ -58,6 +58,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "safety.test_self_approval.test_a_command_is_refused_every_verb_of_a_person_and_sent_to_the_page",
             "safety.test_self_approval.test_no_bearer_that_a_command_can_have_answers_an_approval",
+            "safety.test_sign_in_key.test_a_stolen_key_is_of_no_use_to_an_approved_command_or_an_agent",
             "safety.test_self_approval.test_a_daemon_that_a_command_starts_prints_no_link",
             "safety.test_self_approval.test_every_posture_is_what_it_says",
             "safety.test_self_approval.test_from_outside_the_same_user_may_decide",

@@ -342,6 +342,14 @@ class Caller(TypedDict):
     workspace: str | None
 
 
+class Challenge(TypedDict):
+    nonce: str
+
+
+class ChallengeBody(TypedDict):
+    sign_in: str
+
+
 class Choice(TypedDict):
     description: str
     group: str
@@ -351,9 +359,11 @@ class Choice(TypedDict):
 
 class Claim(TypedDict):
     action: Literal["connect", "delete", "plan", "read", "recall", "run", "stop", "type", "write"]
+    calm: bool
     inside: bool
     opaque: str
     protected: bool
+    reads: bool
     resource: str
     words: list[str]
 
@@ -558,6 +568,43 @@ class EditView(TypedDict):
     why: str
 
 
+class EditorPaired(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorPaired"]
+    pid: int
+    program: str
+    workspace: str
+
+
+class EditorRefused(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorRefused"]
+    pid: int
+    program: str
+    workspace: str
+
+
+class EditorRevoked(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorRevoked"]
+
+
+class EditorView(TypedDict):
+    command: str
+    id: str
+    number: int
+    pid: int
+    program: str
+    since: int
+    started_at: int
+    state: Literal["paired", "refused", "waiting"]
+    windows: int
+    workspace: str
+
+
 class Entry(TypedDict):
     at: int
     event: (
@@ -606,6 +653,9 @@ class Entry(TypedDict):
         | SignInRevoked
         | CredentialIssued
         | CredentialRevoked
+        | EditorPaired
+        | EditorRefused
+        | EditorRevoked
         | JournalCompacted
     )
     seq: int
@@ -760,8 +810,15 @@ class JournalCompacted(TypedDict):
 JsonValue: TypeAlias = "Any"
 
 
+class KeySignInBody(TypedDict):
+    nonce: str
+    sign_in: str
+    signature: str
+
+
 class LiveEntries(TypedDict):
     clients: list[ClientView] | None
+    editors: list[EditorView] | None
     entries: list[Entry]
     now: int
 
@@ -982,6 +1039,10 @@ class Owner(TypedDict):
     workspace: str | None
 
 
+class PairBody(TypedDict):
+    number: int
+
+
 class PartRisk(TypedDict):
     level: Literal["high", "low", "medium"]
     reasons: list[str]
@@ -1007,6 +1068,7 @@ class PathPreview(TypedDict):
 
 class PersonSignedIn(TypedDict):
     kind: Literal["PersonSignedIn"]
+    name: str
     place: str
     sign_in: str
 
@@ -1260,12 +1322,23 @@ class SettingBody(TypedDict):
 
 class SignInBody(TypedDict):
     code: str
+    key: NotRequired[str]
+    name: NotRequired[str]
 
 
 class SignInRevoked(TypedDict):
     kind: Literal["SignInRevoked"]
     sign_in: str
     why: str
+
+
+class SignInView(TypedDict):
+    at: int
+    current: bool
+    id: str
+    lasts: bool
+    name: str
+    seen_at: int
 
 
 class SignalSent(TypedDict):
@@ -1275,6 +1348,7 @@ class SignalSent(TypedDict):
 
 class SignedIn(TypedDict):
     bearer: str
+    sign_in: str
 
 
 class SizeBody(TypedDict):
@@ -1705,6 +1779,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["credentials"], /) -> list[CredentialView]: ...
     @overload
+    def __call__(self, a: Literal["editors"], /) -> list[EditorView]: ...
+    @overload
     def __call__(self, a: Literal["events"], /, *, after: int | None = None) -> LiveEntries: ...
     @overload
     def __call__(self, a: Literal["folders"], /) -> list[FolderView]: ...
@@ -1722,6 +1798,8 @@ class Get(Protocol):
     def __call__(
         self, a: Literal["search"], /, *, q: str, workspace: str | None = None, limit: int | None = None
     ) -> SearchView: ...
+    @overload
+    def __call__(self, a: Literal["sign-ins"], /) -> list[SignInView]: ...
     @overload
     def __call__(self, a: Literal["state"], /) -> State: ...
     @overload
@@ -1831,6 +1909,10 @@ class Post(Protocol):
     @overload
     def __call__(self, a: Literal["down"], /, *, keep_terminals: bool | None = None) -> dict[str, bool]: ...
     @overload
+    def __call__(self, a: Literal["editors"], b: str, c: Literal["pair"], /, *, body: PairBody) -> None: ...
+    @overload
+    def __call__(self, a: Literal["editors"], b: str, c: Literal["refuse"], /) -> None: ...
+    @overload
     def __call__(
         self, a: Literal["folders"], b: Literal["distrust"], /, *, body: FolderBody
     ) -> FolderView: ...
@@ -1856,6 +1938,12 @@ class Post(Protocol):
     def __call__(self, a: Literal["rules"], b: Literal["test"], /, *, body: TestBody) -> TestView: ...
     @overload
     def __call__(self, a: Literal["sign-in"], /, *, body: SignInBody) -> SignedIn: ...
+    @overload
+    def __call__(
+        self, a: Literal["sign-in"], b: Literal["challenge"], /, *, body: ChallengeBody
+    ) -> Challenge: ...
+    @overload
+    def __call__(self, a: Literal["sign-in"], b: Literal["key"], /, *, body: KeySignInBody) -> SignedIn: ...
     @overload
     def __call__(self, a: Literal["terminals"], /, *, body: OpenBody) -> TerminalView: ...
     @overload
@@ -1929,6 +2017,8 @@ class Delete(Protocol):
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["sign-ins"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["threads"], b: str, /) -> None: ...
     @overload

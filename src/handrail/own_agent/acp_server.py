@@ -2,7 +2,7 @@
 
 Owns the open sessions, our capabilities, and the mapping from exceptions to JSON-RPC errors. Importing it
 loads neither a model library nor MCP, so that `initialize` is answered fast; a background task loads them
-afterwards. How a prompt is processed is in agent_session.py.
+afterwards, or at once if no host is waiting for an answer yet. How a prompt is processed is in agent_session.py.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import select
 import signal
 import stat
 import sys
@@ -81,6 +82,12 @@ class AgentServer:
         self._route = router
         self.wire = HostConnection(self._handle, NOTIFICATIONS)
 
+    def warm_up(self) -> None:
+        """Start to import the slow modules in the background, before the first prompt needs them."""
+        if not self._loading:
+            self._loading = True
+            self._group.start_soon(self._load)
+
     async def leave(self) -> None:
         """Close all sessions and the HTTP client after the host has disconnected."""
         async with anyio.create_task_group() as group:
@@ -96,7 +103,7 @@ class AgentServer:
         self._keys.give(_object(_object(meta.get("handrail")).get("keys")))
         meta_fields = client_capabilities.field_meta if client_capabilities is not None else None
         self._ours = _supports_activities(meta_fields)
-        self.wire.afterwards(self._warm_up)
+        self.wire.afterwards(self.warm_up)
         return {
             "protocolVersion": min(protocol_version, PROTOCOL_VERSION),
             "agentCapabilities": CAPABILITIES,
@@ -212,7 +219,7 @@ class AgentServer:
         updates = SessionUpdates(self.wire, kept.id, Path(cwd), ours=self._ours, on_call=kept.shown)
         work = PromptHandler(kept, Path(cwd), updates, self._models, self._settings)
         session = Session(kept.id, updates, work)
-        self._warm_up()
+        self.warm_up()
         self._sessions[session.id] = session
         self._group.start_soon(session.live, servers or [], self._loaded)
         await session.work.menu()
@@ -223,12 +230,6 @@ class AgentServer:
         session = self._sessions.pop(id, None)
         if session is not None:
             await session.close()
-
-    def _warm_up(self) -> None:
-        """Start to import the slow modules in the background, before the first prompt needs them."""
-        if not self._loading:
-            self._loading = True
-            self._group.start_soon(self._load)
 
     async def _load(self) -> None:
         for name in SLOW_MODULES:
@@ -302,9 +303,13 @@ def _is_stream(fd: int) -> bool:
 
 async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:
     async with anyio.create_task_group() as group:
-        program = AgentServer(
-            SessionFiles(places.data / "agent"), Models(keys, settings), keys, settings, group
-        )
+        folder = places.data / "agent"
+        models = Models(keys, settings, last_provider=folder / "provider")
+        program = AgentServer(SessionFiles(folder), models, keys, settings, group)
+        if not select.select([0], [], [], 0)[
+            0
+        ]:  # started ahead of time: see the spare programs of agents/pool.py
+            program.warm_up()
         with anyio.CancelScope() as listening:
             group.start_soon(_stop_on_signal, listening)
             await program.wire.listen()

@@ -73,6 +73,10 @@ class Claim:
     """The argv of this part of a command, the program's name first; empty when unknown."""
     opaque: str = ""
     """Why the claim could not be analysed fully; if set, no rule allows it."""
+    calm: bool = False
+    """It is not analysed fully, but all its commands only print, test or wait."""
+    reads: bool = False
+    """It is a part of a command line that provably only reads files in the workspace and prints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

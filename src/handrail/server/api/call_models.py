@@ -10,6 +10,7 @@ from pydantic import Field
 from handrail.server.api.approval_models import ApprovalView, Usual
 from handrail.server.api.client_models import ClientView
 from handrail.server.api.daemon_models import Restart
+from handrail.server.api.editor_models import EditorView
 from handrail.server.api.models import Wire
 from handrail.server.api.terminal_models import TerminalView
 from handrail.store.calls import Status
@@ -203,6 +204,8 @@ class LiveEntries(Wire):
     entries: list[Entry]
     clients: list[ClientView] | None = None
     """All clients that run now; None if they have not changed."""
+    editors: list[EditorView] | None = None
+    """All editors that run now; None if they have not changed."""
 
 
 class Forced(Wire):
@@ -226,18 +229,6 @@ class CompleteBody(Wire):
     content: Annotated[str | None, Field(max_length=16_000_000)] = None
     """Accept a pending write with this content instead."""
     comments: Annotated[tuple[Comment, ...], Field(max_length=1000)] = ()
-
-
-class SignInBody(Wire):
-    """A one-time sign-in code."""
-
-    code: Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class SignedIn(Wire):
-    """The page's bearer. The page keeps it in memory only."""
-
-    bearer: str
 
 
 class CredentialBody(Wire):
