@@ -100,14 +100,16 @@ async def test_a_message_in_mid_turn_reaches_the_agent_that_takes_it(real: Real,
         if real is CLAUDE:
             assert steered["operation"] == prompted["operation"]
 
-            async def look() -> bool | None:
-                return any("use tabs" in str(each.body) for each in hosted.model.asked) or None
+            async def look() -> list[Json] | None:
+                said = (await thread.look())["said"]
+                return said if said[-1]["stop"] == "end_turn" and len(said) > 3 else None
 
-            await eventually(look, SLOW)
-            roles = [(each["role"], each["stop"]) for each in (await thread.look())["said"]]
-            assert roles[:3] == [("user", "end_turn"), ("assistant", "steered"), ("user", "end_turn")]
+            messages = await eventually(look, SLOW)
+            assert [each["stop"] for each in messages] == ["end_turn", "steered", "end_turn", "end_turn"]
+            assert (text_of(messages[2]), "With tabs." in text_of(messages[3])) == ("use tabs", True)
+            assert any("use tabs" in str(each.body) for each in hosted.model.asked)
         else:
             assert (await thread.look())["queued"] == 1
-        (await hosted.person.ask("POST", f"operations/{prompted['operation']}/cancel")).raise_for_status()
-        await thread.idle()
-        await until(lambda: not find_processes(str(watched)), SLOW)
+            cancelled = await hosted.person.ask("POST", f"operations/{prompted['operation']}/cancel")
+            cancelled.raise_for_status()
+            await thread.idle()
