@@ -1873,6 +1873,11 @@ export interface components {
              * @enum {string}
              */
             action: "read" | "write" | "delete" | "run" | "connect" | "type" | "stop" | "recall" | "plan";
+            /**
+             * Calm
+             * @default false
+             */
+            calm: boolean;
             /** Inside */
             inside: boolean;
             /**
@@ -1885,6 +1890,11 @@ export interface components {
              * @default false
              */
             protected: boolean;
+            /**
+             * Reads
+             * @default false
+             */
+            reads: boolean;
             /** Resource */
             resource: string;
             /**

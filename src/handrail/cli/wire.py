@@ -338,9 +338,11 @@ class Choice(TypedDict):
 
 class Claim(TypedDict):
     action: Literal["connect", "delete", "plan", "read", "recall", "run", "stop", "type", "write"]
+    calm: bool
     inside: bool
     opaque: str
     protected: bool
+    reads: bool
     resource: str
     words: list[str]
 
