@@ -257,6 +257,7 @@ stricter.
 """,
         """\
 human_in_the_loop = true
+allow_reading_commands = false
 default_policy = "deny"
 
 [[rules]]

@@ -14,6 +14,8 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "gate.test_gate.test_a_read_in_the_workspace_is_allowed_by_a_rule_that_is_named",
             "gate.rules.test_policy.test_without_rules_reads_here_and_ends_of_own_terminals_are_allowed_and_all_else_asks",
             "gate.test_approval.test_an_approval_serves_one_call_only",
+            "tools.commands.test_reading_line.test_the_lines_that_pass_change_nothing_and_start_no_other_program",
+            "tools.commands.test_reading_line.test_a_line_that_may_do_more_does_not_pass",
             "gate.test_draft.test_the_digest_follows_input_content_plan_and_strict_rules",
             "safety.test_races.test_what_somebody_else_writes_meanwhile_is_never_lost",
             "safety.test_races.test_no_link_that_is_put_there_meanwhile_leads_out",

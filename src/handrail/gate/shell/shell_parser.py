@@ -99,8 +99,6 @@ TROUBLES: Checks = {
     "program": "names a program by a pattern, or a job",
     "pattern": "mixes pattern characters with quoted ones",
     "piped": "runs what is piped into it",
-    "download": "downloads a script and runs it",
-    "root": "downloads a script and runs it as root",
     "escape": "has a backslash where it hides something",
     "moved": "names a program by a relative path after changing the folder",
     "long": "is too long, or too tangled, to be analysed",
@@ -119,6 +117,8 @@ DOWNLOADERS = frozenset(("aria2c", "curl", "fetch", "http", "https", "wget", "xh
 RUNNERS = INTERPRETERS | {*LINES, ".", "ash", "csh", "eval", "fish", "ksh", "source", "tcsh", "zsh"}
 """Programs that run text as a script."""
 ROOT = frozenset(("doas", "pkexec", "su", "sudo"))
+DOWNLOADED = "downloads a script and runs it"
+DOWNLOADED_AS_ROOT = "downloads a script and runs it as root"
 
 _VAGUE = ("unparsed", "group", "expansion")
 """Imprecise troubles of the tokenizer, left out if the grammar reports a precise one."""
@@ -204,11 +204,10 @@ def _name_download(line: str, findings: "_Findings") -> None:
     if not runs or not any(_names_of(part.words[:1]) & DOWNLOADERS for part in findings.parts):
         return
     is_root = any(_names_of(item.words[:1]) & ROOT for item in runners)
-    why = TROUBLES["root" if is_root else "download"]
-    if why:
-        named = [replace(item, why=why) if item in runners else item for item in findings.opaque]
-        others = [item for item in named if item.trouble != "piped"]
-        findings.opaque = [Opaque(line[:_SHOWN], why), *others]
+    why = DOWNLOADED_AS_ROOT if is_root else DOWNLOADED
+    named = [replace(item, why=why) if item in runners else item for item in findings.opaque]
+    others = [item for item in named if item.trouble != "piped"]
+    findings.opaque = [Opaque(line[:_SHOWN], why), *others]
 
 
 def _names_of(words: Iterable[str]) -> set[str]:
