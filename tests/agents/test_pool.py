@@ -109,6 +109,16 @@ async def test_the_next_thread_gets_a_spare_program_that_has_already_started(hom
         assert (is_alive(second.pid), is_alive(another)) == (False, True)
 
 
+async def test_a_program_that_is_prepared_serves_the_first_thread(home: Path) -> None:
+    async with agent_host(home, spare_of="alone") as stage:
+        add_unshared(stage)
+        for name in ("alone", "alone", "scripted", "unknown"):
+            stage.agents.prepare(name)
+        prepared = await find_program(stage)
+
+        assert (await stage.agent("alone", "h1")).pid == prepared
+
+
 async def test_a_spare_program_that_lacks_variables_or_has_read_old_settings_is_not_used(home: Path) -> None:
     settings = [1]
     async with agent_host(home, spare_of="alone", settings=lambda: settings[0]) as stage:

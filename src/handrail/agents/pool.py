@@ -173,9 +173,19 @@ class Agents:
         )
         agent = await entry.wait()
         agent.idle_since = anyio.current_time()
-        if spec.one_per_thread and self._keeps_spare(spec) and self._group is not None:
+        if self._has_spare(spec) and self._group is not None:
             self._group.start_soon(self._keep_spare, name)
         return agent
+
+    def prepare(self, name: str) -> None:
+        """Start a spare program for a thread that will probably be prompted soon, if the agent has such."""
+        with suppress(AgentError):  # its prompt reports it
+            spec, key = self._specs(name), (name, SPARE, None)
+            if spec is not None and self._has_spare(spec) and key not in self._entries:
+                self._start(key, spec, {})
+
+    def _has_spare(self, spec: AgentSection) -> bool:
+        return spec.one_per_thread and self._keeps_spare(spec)
 
     def _take_spare(self, key: Key, spec: AgentSection, env: Mapping[str, str]) -> _Entry | None:
         """Give the spare program to a thread, unless `env` has more than keys, which a program gets at its start."""
@@ -201,10 +211,8 @@ class Agents:
             await entry.end(f"The settings of {name} have changed.")
         elif entry is not None:
             entry.spare.deadline = anyio.current_time() + self._idle_seconds
-        with suppress(AgentError):  # the next prompt reports it
-            spec = self._specs(name)
-            if spec is not None and name in self.running and key not in self._entries:
-                self._start(key, spec, {})
+        if name in self.running:
+            self.prepare(name)
 
     async def _find_entry(self, key: Key, env: Mapping[str, str]) -> _Entry | None:
         """Find the entry with exactly this environment; None once all others under this key have ended."""

@@ -36,8 +36,9 @@ from handrail.own_agent.agent_session import PromptHandler, Session
 from handrail.own_agent.content import Block
 from handrail.own_agent.models.api_keys import Keys
 from handrail.own_agent.models.catalog import Models
+from handrail.own_agent.models.http_stream import load_certificates
 from handrail.own_agent.models.model import ModelError
-from handrail.own_agent.session_files import NoSuchSession, SessionFile, SessionFiles
+from handrail.own_agent.session_files import NoSuchSession, SessionFile, SessionFiles, build_message_schema
 from handrail.own_agent.slash_commands import NoSuchOption
 from handrail.own_agent.tools.agent_tool import Json
 from handrail.own_agent.updates import SessionUpdates
@@ -234,6 +235,8 @@ class AgentServer:
     async def _load(self) -> None:
         for name in SLOW_MODULES:
             await anyio.to_thread.run_sync(import_module, name, abandon_on_cancel=True)
+        for prepare in (load_certificates, build_message_schema):
+            await anyio.to_thread.run_sync(prepare, abandon_on_cancel=True)
         self._loaded.set()
         await self._models.load_provider()
         resume_gc()

@@ -148,6 +148,11 @@ def read_head(path: Path) -> Record:
     return record
 
 
+def build_message_schema() -> None:
+    """Build the schema of messages, which pydantic defers to its first use: it takes 0.1 s."""
+    _parse_messages([])
+
+
 def _dump_messages(messages: Sequence[object]) -> list[Json]:
     """Messages as JSON values for the file."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - slow import

@@ -63,12 +63,14 @@ def routes(context: ServerContext) -> APIRouter:
         thread_id = context.threads.open(
             workspace=workspace, title=body.title.strip(), agent=agent, by=actor_of(request)
         )
+        context.agents.prepare(agent)
         return await load_fresh_view(context, thread_id)
 
     @router.post("/threads/default")
     async def default(body: DefaultBody, request: Request) -> ThreadView:
         workspace = await resolve_workspace(body.workspace)
         agent = require_agent(context, body.agent or await default_agent(context))
+        context.agents.prepare(agent)
         return await load_fresh_view(
             context, await context.threads.default(workspace, agent, actor_of(request))
         )
