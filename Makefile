@@ -20,7 +20,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-agents test-agents-all test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editors tools format lock dist clean
+.PHONY: help run test test-quick test-agents test-agents-all agents-table test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editors tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,10 @@ test-agents-all: agents ui ## the same with every agent and client that is known
 	$(PY) -m tests.real_agents.install others
 	scripts/offline $(PY) -m pytest $(REAL)
 	$(PY) scripts/client_table.py
+	$(PY) -m tests.real_agents.scenario_table
+
+agents-table: $(VENV)/dev ## write the table of docs/agents.md from the last `make test-agents-all`
+	$(PY) -m tests.real_agents.scenario_table
 
 test-page: $(VENV)/dev
 	$(NPM) test
