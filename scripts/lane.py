@@ -98,7 +98,8 @@ class Lane:
         if report.when == "teardown":
             self._send(took=report.nodeid, seconds=self._seconds, cpu=_cpu() - self._cpu)
         if report.failed or report.skipped or report.when == "call":
-            self._send(test=report.nodeid, outcome=_outcome(report), when=report.when, text=_text(report))
+            facts = {"outcome": _outcome(report), "when": report.when, "text": _text(report)}
+            self._send(test=report.nodeid, file=report.location[0], **facts)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed or report.skipped:

@@ -1,8 +1,10 @@
 """Runs the test suite in parallel lanes, with the checks beside them, and sums up.
 
 Deals test files to lanes (`scripts/lane.py`), longest first: by the durations recorded in `build/lanes`, else by a weight
-for each folder. Tests marked `serial` run afterwards in one lane. Prints each failure in full, the slowest files, and as
-the last line `N passed, N failed`, where each check counts as one. Does not know what a test or a check does.
+for each folder. Tests marked `serial` run afterwards in one lane. A test that failed runs once more, alone: if it passes then, it is
+reported as flickering, which is a failure too unless `--flickers` accepts that many. Prints each failure in full, the
+slowest files, and as the last line `N passed, N failed`, where each check counts as one. Does not know what a test or a
+check does.
 
     python -m scripts.suite [--lanes N] [--check "make lint"]... [--before tests/real_agents="make agents"] [PATH]...
 """
@@ -40,6 +42,10 @@ LANES = (os.cpu_count() or 1) + 1
 """One more than processors: the tests wait for processes and sockets a third of the time."""
 SLOWEST = 10
 PROGRESS_SECONDS = 30
+MOST_REPEATED = 12
+"""Failed tests that run once more. Beyond that the machine or the change is broken, and repeating would only take time."""
+REPEAT_SECONDS = 300.0
+"""How long one repeated test may take; bounds a test that hangs."""
 EXPECTED = (0, 1, 5)
 """Exit statuses of a lane that ran to its end: all passed, some failed, no file was left for it."""
 
@@ -50,6 +56,8 @@ class Failure:
 
     name: str
     text: str
+    test: str | None = None
+    """The id of the test, if it can run once more."""
 
 
 @dataclass
@@ -59,22 +67,23 @@ class Results:
     lock: threading.Lock = field(default_factory=threading.Lock)
     outcomes: Counter[str] = field(default_factory=Counter[str])
     failures: list[Failure] = field(default_factory=list[Failure])
+    flickers: list[Failure] = field(default_factory=list[Failure])
     skips: list[str] = field(default_factory=list[str])
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
     tests: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
     left_out: set[str] = field(default_factory=set[str])
 
-    def fail(self, name: str, text: str) -> None:
+    def fail(self, name: str, text: str, test: str | None = None) -> None:
         with self.lock:
             self.outcomes["failed"] += 1
-            self.failures.append(Failure(name, text))
+            self.failures.append(Failure(name, text, test))
         show(f"FAILED {name}")
 
     def take(self, message: dict[str, Any]) -> None:
         """Count one message of a lane."""
         if message.get("outcome") == "failed":
             if not self._is_repeated(message):
-                self.fail(message["test"] + _phase(message["when"]), message["text"])
+                self.fail(message["test"] + _phase(message["when"]), message["text"], _repeatable(message))
             return
         with self.lock:
             if "outcome" in message:
@@ -87,10 +96,24 @@ class Results:
             elif "left_out" in message:
                 self.left_out.update(message["left_out"])
 
+    def accept_flickers(self, tests: set[str], most: int) -> None:
+        """Note which failed tests passed alone. They stay failures if there are more than `most`."""
+        self.flickers = [failure for failure in self.failures if failure.test in tests]
+        if len(tests) <= most:
+            self.failures = [failure for failure in self.failures if failure.test not in tests]
+            self.outcomes["failed"] = len(self.failures)
+
     def _is_repeated(self, message: dict[str, Any]) -> bool:
         """Every lane collects every file, so each reports the same collection error."""
         known = {failure.name for failure in self.failures}
         return message["when"] == "collect" and message["test"] + _phase("collect") in known
+
+
+def _repeatable(message: dict[str, Any]) -> str | None:
+    """What to give to pytest to run this test alone; None for a file that could not be collected."""
+    if message["when"] == "collect":
+        return None
+    return f"{message['file']}::{message['test'].partition('::')[2]}"
 
 
 def _phase(when: str) -> str:
@@ -153,6 +176,40 @@ class Suite:
             show(f"{len(self.results.left_out)} files have serial tests, which run now")
             serial = self.in_order(sorted(self.results.left_out))
             self.run_lane("lane-serial", Deck(serial), "serial", serial)
+        self.repeat_failures()
+
+    def repeat_failures(self) -> None:
+        """Run each failed test once more, alone, to tell a race or a busy machine from a broken promise."""
+        failed = sorted({failure.test for failure in self.results.failures if failure.test is not None})
+        if not failed or len(failed) > MOST_REPEATED:
+            return
+        show(f"{len(failed)} failed tests run once more, alone")
+        passed = {test for test in failed if self.passes_alone(test)}
+        self.results.accept_flickers(passed, self.options.flickers)
+
+    def passes_alone(self, test: str) -> bool:
+        log = self.records / "repeated.log"
+        argv = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--rootdir",
+            str(ROOT),
+            *shlex.split(self.options.extra),
+            test,
+        ]
+        with log.open("a") as out, suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(
+                argv,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=REPEAT_SECONDS,
+                check=False,
+            )
+            return done.returncode == 0
+        return False
 
     def run_lane(self, name: str, deck: Deck, marked: str, paths: Sequence[str]) -> None:
         """Serve one pytest process until it ends. If it ends early, that is a failure with the end of its log."""
@@ -275,7 +332,8 @@ def test_files(paths: Sequence[str]) -> list[str]:
 
 
 def report(results: Results, seconds: float) -> None:
-    for failure in results.failures:
+    accepted = [failure for failure in results.flickers if failure not in results.failures]
+    for failure in (*results.failures, *accepted):
         show(f"\n{'=' * 20} {failure.name} {'=' * 20}\n{failure.text.rstrip()}")
     for skip in results.skips:
         show(f"skipped {skip}")
@@ -285,6 +343,9 @@ def report(results: Results, seconds: float) -> None:
     if results.failures:
         show("\nFailed:")
         show("\n".join(f"  {failure.name}" for failure in results.failures))
+    if results.flickers:
+        show("\nFlickered (failed, then passed alone: find the race):")
+        show("\n".join(f"  {failure.name}" for failure in results.flickers))
     show(f"\n{seconds / 60:.1f} minutes")
     counts = results.outcomes
     rest = "".join(f", {counts[kind]} {kind}" for kind in ("skipped", "xfailed") if counts[kind])
@@ -304,6 +365,7 @@ def options_from(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--before", action="append", default=[], metavar="FOLDER=COMMAND", help="a check that the tests of a folder need")  # fmt: skip
     parser.add_argument("--marked", default="", help="only tests with these marks, as for pytest -m")
     parser.add_argument("--extra", default="", help="more arguments for each pytest")
+    parser.add_argument("--flickers", type=int, default=0, metavar="N", help="accept up to N tests that failed and passed alone (default: none)")  # fmt: skip
     parser.add_argument("--records", type=Path, default=RECORDS, help="folder for logs and durations")
     options = parser.parse_args(arguments)
     options.before = dict(each.split("=", 1) for each in options.before)

@@ -239,6 +239,8 @@ class ProjectConfig(Section):
 
     human_in_the_loop: bool | None = None
     """Allow low-risk calls without asking if false. Ignored if false until the folder is trusted."""
+    allow_reading_commands: bool = True
+    """If false, commands that only read ask here too. A project cannot switch on what you switched off."""
     default_policy: Literal["ask", "allow", "deny"] | None = None
     """Decision for claims that no rule matches. `allow` is ignored until the folder is trusted."""
     rules: Rules = ()
@@ -250,6 +252,8 @@ class Config(Section):
 
     human_in_the_loop: bool = True
     """If false, low-risk calls are allowed without asking."""
+    allow_reading_commands: bool = True
+    """In trusted folders, allow commands that provably only read files of the workspace (`ls`, `git status` …)."""
     default_policy: Literal["ask", "allow", "deny"] = "ask"
     """Decision for claims that no rule matches. `allow` is auto-approve mode; high risk still asks."""
     server: ServerSection = ServerSection()

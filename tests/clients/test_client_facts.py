@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from handrail.clients.client_facts import is_older, version_key
 from handrail.clients.cline import REPORTS
 from handrail.clients.copilot import HOOKS as COPILOT_HOOKS
 from handrail.clients.cursor import CURSOR_HOOKS, WINDSURF_HOOKS
-from handrail.clients.gemini import GEMINI_HOOKS, QWEN_HOOKS
+from handrail.clients.gemini import GEMINI_HOOKS
 from handrail.clients.kimi import GOOSE_HOOKS, KIMI_HOOKS
 from handrail.clients.known_clients import NAMES, find_client
 from handrail.clients.launcher_path import Launcher
@@ -157,10 +158,10 @@ def test_kimi_gets_no_limit_that_voids_its_hooks_and_copilot_claudes_names(machi
     assert {*hooks} == {line.event for line in COPILOT_HOOKS}
     assert hooks["PreToolUse"][0]["timeoutSec"] == hooks["PreToolUse"][0]["timeout"] == 86400
     assert "PermissionRequest" not in {line.event for line in (*KIMI_HOOKS, *COPILOT_HOOKS)}
-    assert max(line.seconds for line in KIMI_HOOKS) == 590
+    config = machine.home / ".kimi-code/config.toml"
+    assert max(hook["timeout"] for hook in tomllib.loads(config.read_text())["hooks"]) == 590
     kimi = find_client("kimi")
     assert kimi.overrides(machine.setup(kimi)) == []
-    config = machine.home / ".kimi-code/config.toml"
     config.write_text(config.read_text() + '\n[[hooks]]\nevent = "Stop"\ncommand = "x"\ntimeout = 601\n')
     assert "Kimi ignores all hooks" in kimi.overrides(machine.setup(kimi))[0]
 
@@ -174,14 +175,25 @@ def test_kimi_gets_no_limit_that_voids_its_hooks_and_copilot_claudes_names(machi
         GEMINI_HOOKS,
         GOOSE_HOOKS,
         KIMI_HOOKS,
-        QWEN_HOOKS,
         WINDSURF_HOOKS,
     ],
 )
 def test_the_event_that_decides_comes_first_and_reports_never_block(events: Any) -> None:
     assert events[0].is_gate
-    reports = [line for line in events if not line.is_gate and line.event != "PermissionRequest"]
+    reports = [line for line in events if not line.waits]
     assert all(line.seconds <= 30 for line in reports)
+
+
+@pytest.mark.parametrize(("timeout", "written"), [(0, 590), (600, 590), (20, 20)])
+def test_a_hook_timeout_is_written_and_told_to_the_hook_that_waits(
+    machine: ClientMachine, timeout: int, written: int
+) -> None:
+    machine.connect("kimi", hook_timeout=timeout)
+    hooks = tomllib.loads((machine.home / ".kimi-code/config.toml").read_text())["hooks"]
+    limits = {hook["event"]: hook["timeout"] for hook in hooks}
+    assert (limits["PreToolUse"], limits["PostToolUse"]) == (written, 30)
+    told = [hook["event"] for hook in hooks if f"--timeout {timeout}" in hook["command"]]
+    assert told == (["PreToolUse"] if timeout else [])
 
 
 @pytest.mark.parametrize("home", ["", '/srv/it\'s "here"'])

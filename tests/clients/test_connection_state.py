@@ -49,6 +49,20 @@ def test_gemini_without_hooks_says_that_nobody_is_asked(machine: ClientMachine) 
     assert "Nobody is asked there" in unasked.problems[0]
 
 
+def test_a_projects_server_that_has_our_name_is_told(machine: ClientMachine) -> None:
+    machine.connect("gemini")
+    settings = machine.project / ".gemini/settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"mcpServers": {"handrail": {"command": "/opt/other"}}}))
+    seen = state(machine, "gemini")
+    assert seen.state == "overridden"
+    assert seen.problems[0].startswith(f"{settings} has another MCP server called handrail")
+
+    settings.unlink()
+    machine.connect("gemini", scope="project")
+    assert state(machine, "gemini").problems == ()
+
+
 def test_a_single_question_is_named_in_the_list_and_is_no_drift(machine: ClientMachine) -> None:
     machine.connect("gemini", is_single_question=True)
     machine.install("gemini", "99.0.0")

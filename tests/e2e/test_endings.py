@@ -235,6 +235,7 @@ async def test_a_command_completed_before_it_printed_says_that_nothing_was_captu
     async with agent(home_of_all, workspace) as client:
         asked = client.ask("execute_command", command="sleep 60.2468", wait_seconds=30)
         call = await decider.allow("sleep 60.2468")
+        await decider.has_terminal(call)
         await until(lambda: len(find_processes("60.2468")) > 0)
         assert (await decider.complete(call))["won"]
         told = await asked.told()

@@ -140,11 +140,30 @@ async def test_our_own_tools_pass_without_a_record(
 ) -> None:
     before = len(await shared_person.get("calls"))
     sent = payload(workspace, "mcp__handrail__execute_command", {"command": "ls"})
-    assert await run_hook(shared_home, sent) == (0, "", "")
-    asked = payload(workspace, "mcp__handrail__execute_command", {"command": "ls"}, "PermissionRequest", "")
-    _, out, _ = await run_hook(shared_home, asked)
+    async with agent(shared_home, workspace, name="claude-code"):  # a door of this process, as its hooks are
+        assert await run_hook(shared_home, sent) == (0, "", "")
+        asked = {**sent, "hook_event_name": "PermissionRequest", "tool_use_id": ""}
+        _, out, _ = await run_hook(shared_home, asked)
     assert decision(out)["decision"] == {"behavior": "allow"}
     assert len(await shared_person.get("calls")) == before
+
+
+async def test_a_server_that_only_has_our_name_asks_until_the_client_has_started_ours(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    sent = payload(workspace, "mcp__handrail__execute_command", {"command": "ls"}, call="first")
+    hook = HookProcess(home, sent).send()
+    asked = await person.question("handrail: execute_command")
+    assert "not started Handrail's own" in asked["claims"][-1]["opaque"]
+    await person.deny("handrail: execute_command", "who is this?")
+    assert "who is this?" in decision((await hook.answer())[1])["permissionDecisionReason"]
+    vouched = {**sent, "mcp_server": {"name": "handrail", "source": "user"}}
+    assert await run_hook(home, vouched) == (0, "", ""), "this client tells where the server comes from"
+    async with agent(home, workspace, name="claude-code"):
+        assert await run_hook(home, sent) == (0, "", "")
+    home.kill()
+    home.up()
+    assert await run_hook(home, sent) == (0, "", ""), "a restart does not forget it"
 
 
 async def test_a_question_is_withdrawn_when_the_hook_is_killed(
@@ -278,6 +297,31 @@ async def test_when_the_daemon_is_killed_a_waiting_call_is_refused_and_running_o
     again = HookProcess(home, payload(workspace, "Bash", {"command": "touch asked"}, call="again")).send()
     await person.deny("touch asked", "once more")
     assert "once more" in decision((await again.answer())[1])["permissionDecisionReason"]
+
+
+async def test_an_allow_outlives_a_killed_daemon_until_the_client_repeats_its_call_once(
+    home: Home, person: Person, workspace: Path
+) -> None:
+    sent = payload(workspace, "Bash", {"command": "touch later"}, call="first")
+    status, out, _ = await run_hook(home, sent, "claude", "--timeout", "10")
+    told = decision(out)
+    question = await person.question("touch later")
+    assert (status, told["permissionDecision"]) == (0, "deny")
+    assert question["call_id"] in told["permissionDecisionReason"]
+    (await person.answer(question, "allow")).raise_for_status()
+
+    home.kill()
+    home.up()
+
+    again = {**sent, "tool_use_id": "second"}
+    assert decision((await run_hook(home, again))[1]) == {"permissionDecision": "allow"}
+    assert (await person.call(question["call_id"]))["allowed_by"] is not None
+    other = HookProcess(home, {**sent, "tool_use_id": "third"}).send()
+    await person.deny("touch later", "once was enough")
+    assert "once was enough" in decision((await other.answer())[1])["permissionDecisionReason"]
+    ended = payload(workspace, "Bash", {"command": "touch later"}, "PostToolUse", "second", tool_response={})
+    await run_hook(home, ended)
+    assert (await person.settled(question["call_id"]))["status"] == "done"
 
 
 async def allow_hook(home: Home, person: Person, sent: Json, about: str) -> str:

@@ -1,30 +1,46 @@
-"""Installs the editor that the tests drive: code-server, which is VS Code with its extension host, below build/.
+"""Installs a real VS Code workbench below build/, which the tests of the extension drive: code-server from npm.
 
-No install script of a package runs. VS Code's own packages are those of the shrinkwrap file that it ships.
+Its own packages are installed from the lock files that it ships. No install script runs; two of its native modules are
+built, without which its log views stay empty.
 
-    python -m tests.editors.install
+    python -m tests.editors.install                                       install, if the lock file has changed
+    python -m tests.editors.install npm install --package-lock-only       any npm command beside package.json
 """
 
+import os
+import sys
 from pathlib import Path
 
 import hatch_build
-from tests.real_agents.install import BUILD, PackageSet
+from tests.real_agents.install import BUILD, SETTINGS, TESTS, PackageSet, node
 
-EDITORS = PackageSet(Path(__file__).resolve().parent, BUILD / "editors")
-CODE_SERVER = EDITORS.modules / "code-server"
-ENTRY = CODE_SERVER / "out" / "node" / "entry.js"
-VSCODE = CODE_SERVER / "lib" / "vscode"
-_STAMP = VSCODE / ".installed"
-"""Written last: an install that was interrupted is done again."""
+EDITOR = PackageSet(TESTS / "editors", BUILD / "editor")
+SERVER = EDITOR.modules / "code-server"
+VSCODE = SERVER / "lib" / "vscode"
+ENTRY = SERVER / "out" / "node" / "entry.js"
+STAMP = EDITOR.installed / ".complete"
+QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def install() -> None:
-    EDITORS.install()
-    if not _STAMP.exists():
-        for folder in (VSCODE, VSCODE / "extensions"):
-            hatch_build.run_npm(folder, ["install", "--omit=dev", "--ignore-scripts", "--loglevel=error"])
-        _STAMP.touch()
+    lock = hatch_build.read(EDITOR.source / "package-lock.json")
+    if hatch_build.read(STAMP) == lock and ENTRY.is_file():
+        return
+    EDITOR.install()
+    for folder in (VSCODE, VSCODE / "extensions"):
+        hatch_build.run_npm(folder, ["install", "--omit=dev", *QUIET])
+    build_native_modules(VSCODE)
+    STAMP.write_text(lock)
+
+
+def build_native_modules(folder: Path) -> None:
+    """With the headers of the Node that will run them, so that none are fetched."""
+    os.environ["NPM_CONFIG_NODEDIR"] = str(node().parent.parent)
+    hatch_build.run_npm(folder, ["rebuild", "@vscode/spdlog", "@vscode/native-watchdog", "--loglevel=error"])
 
 
 if __name__ == "__main__":
-    install()
+    if sys.argv[1:2] == ["npm"]:
+        hatch_build.run_npm(EDITOR.source, ["--userconfig", str(SETTINGS), *sys.argv[2:]])
+    else:
+        install()

@@ -27,10 +27,10 @@ HELPERS = (
     "support",
     "contracts",
     "house/source.py",
-    "editors/install.py",
     "real_agents",
     "real_clients",
     "safety/attack",
+    "editors",
 )
 """Where modules that are not tests may be. `safety/attack` is a program of its own: tests copy it into a workspace."""
 SUPPORT_IMPORTS = ("tests.support", "tests.house.source", "tests.safety.attack")

@@ -44,18 +44,25 @@ class Client:
     """Its own tool that replaces one text by another."""
     ours: Callable[[str, Json], Turn]
     """One of our MCP tools with an input."""
+    waits_for_ours: tuple[Turn, ...] = ()
+    """What the model does before it uses our tools, if the client asks it before our server has started."""
     ends: tuple[Turn, ...] = (Turn("That is all."),)
     """How the model ends a turn."""
-    grants_ours: bool = True
-    """Our MCP tools run without a question of the client's own."""
     can_edit: bool
     """A person can change the command before it runs."""
     clock_seconds: float = 86_000.0
     """How long Handrail lets it wait for a person before the model is told to repeat the call."""
+    own_limit: float = 0.0
+    """Seconds after which it runs the tool whatever is configured; 0 if it keeps to what `handrail connect` writes."""
     tells_reason: bool = True
     """The model reads why a call was refused."""
     fails_open: frozenset[Fault] = frozenset()
     """Faults of the hook program after which it runs the tool in spite of all that can be configured."""
+
+    def is_ours(self, call: Call) -> bool:
+        """Whether it is a call of one of our MCP tools."""
+        (sample,) = self.ours("", {}).uses
+        return call.namespace == sample.namespace and call.tool.startswith(sample.tool)
 
 
 def _named(prefix: str) -> Callable[[str, Json], Turn]:
@@ -136,6 +143,7 @@ CODEX = Client(
     writes=lambda path, text: _patch(f"*** Add File: {path}", *(f"+{line}" for line in text.splitlines())),
     edits=lambda path, old, new: _patch(f"*** Update File: {path}", "@@", f"-{old}", f"+{new}"),
     ours=lambda tool, values: Turn("I use yours.", calls=(Call(tool, values, namespace="mcp__handrail"),)),
+    waits_for_ours=(Turn("I look.", "list_mcp_resources", {"server": "handrail"}),),
     can_edit=True,
 )
 
@@ -255,6 +263,7 @@ QWEN = Client(
     ),
     ours=_named("mcp__handrail__"),
     clock_seconds=50.0,
+    own_limit=60.0,
     can_edit=False,
 )
 
@@ -278,7 +287,6 @@ COPILOT = Client(
         "I edit it.", "edit", {"path": str(path), "old_str": old, "new_str": new}
     ),
     ours=_named("handrail-"),
-    grants_ours=False,  # its hooks have no PermissionRequest, with which we could grant it
     can_edit=True,
 )
 
@@ -351,6 +359,7 @@ CLINE = Client(
     ours=_named("handrail__"),
     ends=(Turn("That is all.", "submit_and_exit", {"summary": "It is done.", "verified": True}),),
     clock_seconds=110.0,
+    own_limit=120.0,
     can_edit=True,
 )
 

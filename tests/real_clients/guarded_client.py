@@ -63,6 +63,10 @@ class GuardedClient:
     person: Person
     model: ModelServer
     folder: Path
+    scripted: list[str] = field(default_factory=list[str])
+    """The client's own tools that the model has used, while the hook worked."""
+    faults: list[Fault] = field(default_factory=list[Fault])
+    """What is wrong with the hook at the moment."""
 
     @property
     def workspace(self) -> Path:
@@ -110,6 +114,9 @@ class GuardedClient:
     ) -> AsyncGenerator[ClientRun]:
         """A headless turn in which the model plays these turns; it has ended when the `with` is left."""
         prompt = script(*turns, *self.client.ends)
+        if not self.faults:
+            uses = [use for turn in (*turns, *self.client.ends) for use in turn.uses]
+            self.scripted.extend(use.tool for use in uses if not self.client.is_ours(use))
         told = () if self.client.reads_prompt else (prompt,)
         process = await anyio.open_process(
             [*self.client.command(), *arguments, *self.client.arguments, *told],
@@ -173,6 +180,7 @@ class GuardedClient:
         """The hook program does not work: gone, crashing, killed, or without a daemon that could be started."""
         before = self.launcher.read_text()
         config = self.home.places.config.read_text()
+        self.faults.append(fault)
         if fault == "daemon_down":
             self.home.places.config.write_text("not = [valid\n")
             self.home.end()
@@ -187,6 +195,7 @@ class GuardedClient:
             self._put_launcher(before)
             if fault == "daemon_down":
                 self.home.up()
+            self.faults.remove(fault)
 
     def _put_launcher(self, text: str) -> None:
         self.launcher.write_text(text)

@@ -7,8 +7,16 @@ import pytest
 from tests.real_agents.hosting import answering
 from tests.real_clients.client_catalog import Client, Fault
 from tests.real_clients.guarded_client import GuardedClient, guarded_client
+from tests.real_clients.observations import note
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+FAULTS: dict[Fault, str] = {
+    "missing": "hook missing",
+    "crashed": "hook fails",
+    "killed": "hook killed",
+    "daemon_down": "no daemon",
+}
 
 
 async def test_a_shell_command_waits_with_its_parts_and_risk_and_runs_once_it_is_allowed(
@@ -38,7 +46,9 @@ async def test_a_denied_command_does_not_run_and_the_model_reads_the_reason(guar
         call = await guarded.person.deny("touch denied", "Wrong folder, use build instead.")
     assert not (guarded.workspace / "denied").exists(), run.text
     assert (await guarded.person.settled(call))["status"] == "denied"
-    assert ("Wrong folder, use build instead." in guarded.last_request) == guarded.client.tells_reason
+    is_told = "Wrong folder, use build instead." in guarded.last_request
+    note(guarded.client.name, "reason of a denial", "told" if is_told else "not told")
+    assert is_told == guarded.client.tells_reason
 
 
 async def test_an_edited_command_runs_instead_where_the_client_can(guarded: GuardedClient) -> None:
@@ -51,7 +61,9 @@ async def test_an_edited_command_runs_instead_where_the_client_can(guarded: Guar
         else:
             (await guarded.person.answer(asked, "deny", "No.")).raise_for_status()
     assert not (guarded.workspace / "proposed").exists(), run.text
-    assert (guarded.workspace / "edited").exists() == guarded.client.can_edit, run.text
+    is_edited = (guarded.workspace / "edited").exists()
+    note(guarded.client.name, "an edit of yours", "runs as edited" if is_edited else "not possible; deny it")
+    assert is_edited == guarded.client.can_edit, run.text
 
 
 async def test_a_file_edit_shows_its_diff_and_can_be_undone(guarded: GuardedClient) -> None:
@@ -85,11 +97,24 @@ async def test_our_own_tools_ask_once_and_not_through_the_hook(guarded: GuardedC
     path = guarded.workspace / "ours.txt"
     turn = guarded.client.ours("write_file", {"path": str(path), "content": "by you\n"})
     async with answering(guarded.person, "allow") as asked:
-        run = await guarded.run(turn)
-    assert path.exists() == guarded.client.grants_ours, run.text
-    assert [each["tool"] for each in asked] == ["write_file"] * guarded.client.grants_ours
-    for each in asked:
-        assert (await guarded.person.call(each["call_id"]))["assurance"] == "bound"
+        run = await guarded.run(*guarded.client.waits_for_ours, turn)
+    assert path.read_text() == "by you\n", run.text
+    assert [each["tool"] for each in asked] == ["write_file"]
+    assert (await guarded.person.call(asked[0]["call_id"]))["assurance"] == "bound"
+
+
+async def test_every_call_of_the_clients_own_tools_is_in_the_journal_with_verdict_and_outcome(
+    guarded: GuardedClient,
+) -> None:
+    """Over all scenarios above. Below, no hook works, so that nothing runs and nothing is recorded."""
+    async with answering(guarded.person, "allow"):
+        await guarded.run(guarded.client.runs("touch counted"))
+    calls = await guarded.calls()
+    assert len(calls) == len(guarded.scripted)
+    unsettled = [call for call in calls if call["status"] not in ("done", "denied")]
+    assert [(call["title"], call["status"], call["message"]) for call in unsettled] == []
+    assert [call["title"] for call in calls if call["status"] != "denied" and not call["allowed_by"]] == []
+    note(guarded.client.name, "own calls in the journal", f"{len(calls)} of {len(guarded.scripted)}")
 
 
 @pytest.mark.parametrize("fault", ["missing", "crashed", "killed", "daemon_down"])
@@ -99,6 +124,7 @@ async def test_without_a_working_hook_the_tool_does_not_run(guarded: GuardedClie
     with guarded.fault(fault):
         run = await guarded.run(guarded.client.runs(f"touch {made}"), arguments=guarded.client.asks_nobody)
     assert len(guarded.model.asked) > before, "the model proposed it"
+    note(guarded.client.name, FAULTS[fault], "runs" if made.exists() else "refused")
     assert made.exists() == (fault in guarded.client.fails_open), run.text
 
 

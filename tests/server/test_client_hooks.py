@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 from tests.support.daemon_home import until
 from tests.support.hook_process import payload
-from tests.support.hook_world import MARK, HookWorld, client_process, hook_world
+from tests.support.hook_world import HOSTED_SESSION, MARK, HookWorld, client_process, hook_world
 
 from handrail.gate import person_actions
 from handrail.gate.tool import Refusal
 from handrail.server.client_hooks import CLIENT_OVER
 from handrail.store.values import Caller, Json
+from handrail.tools import client_work
 from handrail.tools.client_work import SEEN
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,6 @@ async def test_a_hook_that_cannot_wait_is_told_to_repeat_and_the_repeated_call_p
         assert at.open_questions() == [call], "the repeated call waits for the same answer"
 
         await at.answer("allow")
-        await until_running(at)
         assert await at.before("touch a", "c3", "short") == allowed()
         assert await at.before("touch a", "c3", "short") == allowed(), "a second hook for the same call"
         again = await at.before("touch a", "c4", "short")
@@ -54,7 +54,6 @@ async def test_an_answer_is_kept_for_exactly_this_call(tmp_path: Path) -> None:
     async with hook_world(tmp_path) as at:
         await at.before("touch a", "c1", "short")
         await at.answer("allow")
-        await until_running(at)
         for sent in (
             at.about("PreToolUse", "touch b"),
             {**at.about("PreToolUse", "touch a"), "session_id": "another"},
@@ -68,7 +67,6 @@ async def test_an_edit_that_came_late_reaches_the_repeated_call(tmp_path: Path) 
     async with hook_world(tmp_path) as at:
         await at.before("touch a", "c1", "short")
         call = await at.answer("allow", input={"command": "touch b"})
-        await until_running(at)
         told = await at.before("touch a", "c2", "short")
         assert told["updatedInput"] == {"command": "touch b"}
         await at.after("touch b", "c2", "short")
@@ -83,11 +81,10 @@ async def test_a_kept_allow_does_not_hold_for_a_file_that_changed_since(tmp_path
         sent |= {"tool_name": "Write", "tool_input": {"file_path": str(file), "content": "new\n"}}
         await at.report(sent, "short")
         call = await at.answer("allow")
-        await until_running(at)
         file.write_text("another\n")
         told = await at.report({**sent, "tool_use_id": "c2"}, "short")
         assert told["permissionDecision"] == "deny"
-        assert await at.settled(call) == "interrupted"
+        assert await at.settled(call) == "failed"
         other, _ = await at.question()
         assert other is not call
 
@@ -125,6 +122,16 @@ async def test_equal_calls_at_the_same_time_are_asked_about_separately(tmp_path:
         assert sorted(decisions) == ["allow", "deny"]
 
 
+async def test_an_equal_call_right_after_an_allow_is_asked_about_separately(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        hook = at.start(lambda: at.before("touch a", "c1"))
+        call = await at.answer("allow")
+        other = at.start(lambda: at.before("touch a", "c2"))
+        assert await hook.answer() == allowed()
+        assert await at.answer("deny") is not call
+        assert (await other.answer())["permissionDecision"] == "deny"
+
+
 async def test_a_question_that_nobody_waits_for_is_withdrawn(tmp_path: Path) -> None:
     async with hook_world(tmp_path) as at:
         hook = at.start(lambda: at.before("touch a"))
@@ -143,6 +150,14 @@ async def test_a_turn_that_ends_without_a_report_leaves_the_outcome_unknown(tmp_
         assert await at.settled(call) == "interrupted"
         assert call.outcome is not None
         assert "outcome is unknown" in call.outcome.message
+
+
+async def test_a_harmless_call_without_a_report_is_done_when_the_turn_ends(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        assert await at.report(payload(at.workspace, "TodoWrite", {"todos": []})) == allowed()
+        (call,) = at.world.gate.open.values()
+        await at.report(at.about("Stop", ""))
+        assert await at.settled(call) == "done"
 
 
 async def test_a_report_without_an_id_is_found_by_its_input(tmp_path: Path) -> None:
@@ -166,6 +181,16 @@ async def test_a_hosted_agents_work_is_recorded_and_not_judged(tmp_path: Path) -
         waiting = at.start(lambda: at.before("touch a", "c2", mark="guessed"))
         await at.answer("deny")
         assert (await waiting.answer())["permissionDecision"] == "deny"
+
+
+async def test_work_in_the_session_of_a_thread_is_left_to_that_thread(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        sent = {**at.about("PreToolUse", "touch a"), "session_id": HOSTED_SESSION}
+        assert await at.report(sent, mark=MARK) == {}
+        assert not at.world.gate.open, "its thread has a call for it, or will have"
+        guessed = at.start(lambda: at.report(sent, mark="guessed"))
+        await at.answer("deny")
+        assert (await guessed.answer())["permissionDecision"] == "deny"
 
 
 async def test_a_client_that_takes_no_edits_says_so(tmp_path: Path) -> None:
@@ -275,6 +300,68 @@ async def test_a_client_that_ended_while_no_daemon_ran_leaves_what_the_files_tel
         assert call.outcome.message == ("" if ending == "done" else CLIENT_OVER)
 
 
+async def test_an_allow_that_was_not_used_is_kept_over_a_restart_and_used_once(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        await at.before("touch a", "c1", "short")
+        left = await at.answer("allow", input={"command": "touch b"})
+        at.world.gate.leave()
+        assert left.outcome is None
+    async with hook_world(tmp_path) as at:
+        call = at.world.gate.open[left.id]
+        told = await at.before("touch a", "c2", "short")
+        assert (told["permissionDecision"], told["updatedInput"]) == ("allow", {"command": "touch b"})
+        assert (await at.before("touch a", "c3", "short"))["permissionDecision"] == "deny", "it is used once"
+        await at.after("touch b", "c2", "short")
+        assert await at.settled(call) == "done"
+
+
+async def test_a_used_allow_is_not_kept_over_a_restart(tmp_path: Path) -> None:
+    with client_process() as process:
+        async with hook_world(tmp_path) as at:
+            at.process = process
+            await at.before("touch a", "c1", "short")
+            left = await at.answer("allow")
+            assert await at.before("touch a", "c2", "short") == allowed()
+            at.world.gate.leave()
+        async with hook_world(tmp_path) as at:
+            at.process = process
+            assert (await at.before("touch a", "c3", "short"))["permissionDecision"] == "deny"
+            assert at.world.gate.open[left.id].status == "running"
+            await at.after("touch a", "c2", "short")
+            assert await at.settled(at.world.gate.open[left.id]) == "done"
+
+
+async def test_an_allow_that_was_kept_over_a_restart_does_not_hold_for_a_changed_file(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        file, sent = write_of(at, "a.txt", "new\n")
+        file.write_text("old\n")
+        await at.report(sent, "short")
+        left = await at.answer("allow")
+        at.world.gate.leave()
+    file.write_text("another\n")
+    async with hook_world(tmp_path) as at:
+        call = at.world.gate.open[left.id]
+        told = await at.report({**sent, "tool_use_id": "c2"}, "short")
+        assert told["permissionDecision"] == "deny"
+        assert await at.settled(call) == "failed"
+        other, _ = await at.question()
+        assert other.id != left.id
+
+
+async def test_an_allow_that_nobody_comes_back_for_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_work, "KEPT_SECONDS", 0.1)
+    async with hook_world(tmp_path) as at:
+        await at.before("touch a", "c1", "short")
+        call = await at.answer("allow")
+        assert await at.settled(call) == "interrupted"
+        assert call.outcome is not None
+        assert call.outcome.message == client_work.NOT_REPEATED
+        assert (await at.before("touch a", "c2", "short"))["permissionDecision"] == "deny"
+        await at.question()
+
+
 async def test_a_question_that_was_open_at_a_restart_is_withdrawn_and_the_repeated_call_asks_again(
     tmp_path: Path,
 ) -> None:
@@ -290,7 +377,6 @@ async def test_a_question_that_was_open_at_a_restart_is_withdrawn_and_the_repeat
             at.process = process
             assert "repeat exactly" in str(await at.before("touch a", "c2", "short"))
             await at.answer("allow")
-            await until_running(at)
             assert await at.before("touch a", "c3", "short") == allowed()
 
 
@@ -356,11 +442,6 @@ def write_of(at: HookWorld, name: str, content: str) -> tuple[Path, Json]:
     """A file, and what Claude Code sends before it writes it."""
     file = at.workspace / name
     return file, payload(at.workspace, "Write", {"file_path": str(file), "content": content})
-
-
-async def until_running(at: HookWorld) -> None:
-    """Wait until an allowed call is kept for its client."""
-    await until(lambda: any(call.plan is not None for call in at.world.gate.open.values()))
 
 
 def allowed() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
 from handrail.keeper import lineage
-from handrail.server.client_hooks import HookReport, Hooks
+from handrail.server.client_hooks import HookReport, Hooks, KnownClients
 from handrail.server.mcp.local_socket import find_workspace
 from handrail.store.blobs import Blobs
 from handrail.store.records import open_records
@@ -33,6 +33,7 @@ from handrail.store.values import AnswerKind
 from handrail.tools.client_work import ClientWork
 
 MARK = "the mark of hosted agents"
+HOSTED_SESSION = "the session of a thread"
 
 
 class ShortClock(ClaudeHooks):
@@ -54,8 +55,10 @@ DIALECTS: dict[str, HookDialect] = {
 }
 
 
-def build_hooks(gate: Gate, works: OpenWorks | None = None) -> Hooks:
-    return Hooks(gate, {} if works is None else works, DIALECTS, find_workspace, MARK)
+def build_hooks(gate: Gate, works: OpenWorks | None = None, servers: Sequence[ClientProcess] = ()) -> Hooks:
+    """`servers` are the clients that have started our MCP server."""
+    known = KnownClients(mark=MARK, has_server=servers.__contains__, has_session=HOSTED_SESSION.__eq__)
+    return Hooks(gate, {} if works is None else works, DIALECTS, find_workspace, known)
 
 
 @dataclass
@@ -152,7 +155,7 @@ def client_process() -> Generator[ClientProcess]:
 
 
 @asynccontextmanager
-async def hook_world(path: Path) -> AsyncGenerator[HookWorld]:
+async def hook_world(path: Path, *servers: ClientProcess) -> AsyncGenerator[HookWorld]:
     """A gate that takes over what an earlier one left in this folder, and its hooks."""
     workspace = path / "workspace"
     workspace.mkdir(exist_ok=True)
@@ -161,7 +164,7 @@ async def hook_world(path: Path) -> AsyncGenerator[HookWorld]:
     async with gate_world(path, tool) as world, anyio.create_task_group() as group:
         async with open_records(path / "handrail.db") as records:
             await restore(world.gate, records, lambda _terminal: None)
-        hooks = build_hooks(world.gate, works)
+        hooks = build_hooks(world.gate, works, servers)
         group.start_soon(hooks.run)
         await anyio.lowlevel.checkpoint()
         yield HookWorld(hooks, world, workspace, group)

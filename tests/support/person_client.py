@@ -75,6 +75,14 @@ class Person:
 
         return await eventually(look)
 
+    async def has_terminal(self, call: str) -> Json:
+        """Wait until the daemon has a call's terminal: its process is alive a moment before; the terminal."""
+
+        async def look() -> Json | None:
+            return next((one for one in await self.get("terminals") if one["call_id"] == call), None)
+
+        return await eventually(look)
+
     async def question(self, about: str = "") -> Json:
         """An open approval whose title holds these words, once there is one."""
 

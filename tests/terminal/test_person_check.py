@@ -1,5 +1,6 @@
 """Who counts as a person: not what descends from a program that launched a door."""
 
+import json
 import os
 import socket
 import subprocess
@@ -154,6 +155,31 @@ def test_launchers_are_known_to_the_next_daemon_while_they_live(listener: socket
         assert len(kept) == 1
         assert DoorLaunchers(kept[-1]).refusal(door) == NO_PERSON
     assert not DoorLaunchers(kept[-1]).is_agent(agent.pid)
+
+
+def test_only_the_process_that_started_a_door_itself_has_it_as_its_server(listener: socket.socket) -> None:
+    kept: list[bytes] = []
+    launchers = DoorLaunchers()
+    launchers.keep = kept.append
+    agent, door = connect(listener, THROUGH_A_PARENT, CONNECT)
+    with agent, door:
+        launchers.launched_server(door)
+        launchers.launched_server(door)
+        assert len(kept) == 1
+        next_daemon = DoorLaunchers(kept[-1])
+        client, own = lineage.identity(agent.pid), lineage.identity(os.getpid())
+        assert client is not None
+        assert own is not None
+        assert next_daemon.has_server(client)
+        assert not next_daemon.has_server(own), "it is above the client"
+    assert not DoorLaunchers(kept[-1]).has_server(client)
+
+
+def test_the_launchers_of_an_earlier_version_are_known(listener: socket.socket) -> None:
+    agent, door = connect(listener, THROUGH_A_PARENT, CONNECT)
+    with agent, door:
+        identity = lineage.identity(agent.pid)
+        assert DoorLaunchers(json.dumps([identity]).encode()).is_agent(pid_of(door))
 
 
 @pytest.mark.parametrize("kept", [b"", b"[]", b"{}", b'{"x": 1}', b"[[1]]", b"null", b"[1, 2]", b"\xff"])

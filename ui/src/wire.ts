@@ -38,6 +38,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{name}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sessions */
+        get: operations["sessions_api_agents__name__sessions_get"];
+        put?: never;
+        /** Adopt */
+        post: operations["adopt_api_agents__name__sessions_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/approvals": {
         parameters: {
             query?: never;
@@ -684,6 +702,80 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sign-in/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Challenge */
+        post: operations["challenge_api_sign_in_challenge_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sign-in/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign In By Key
+         * @description Sign in again by the browser's key. Refused for a process that an agent or Handrail started.
+         */
+        post: operations["sign_in_by_key_api_sign_in_key_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Sign Ins */
+        get: operations["list_sign_ins_api_sign_ins_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sign-ins/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Sign In
+         * @description Sign a browser out at once: its sockets close.
+         */
+        delete: operations["revoke_sign_in_api_sign_ins__id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/state": {
         parameters: {
             query?: never;
@@ -1045,6 +1137,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/threads/{id}/queue/{message}/steer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Steer Now */
+        post: operations["steer_now_api_threads__id__queue__message__steer_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/threads/{id}/setting": {
         parameters: {
             query?: never;
@@ -1243,6 +1352,16 @@ export interface components {
             tool_call: string;
         };
         /**
+         * AdoptBody
+         * @description A session of an agent, to be continued as a thread.
+         */
+        AdoptBody: {
+            /** Session */
+            session: string;
+            /** Workspace */
+            workspace?: string | null;
+        };
+        /**
          * AgentEnded
          * @description An agent's program ended; the next prompt starts it again.
          */
@@ -1263,6 +1382,22 @@ export interface components {
             terminal: string;
             /** Why */
             why: string;
+        };
+        /**
+         * AgentSessionView
+         * @description A session that an agent has kept.
+         */
+        AgentSessionView: {
+            /** Folder */
+            folder: string;
+            /** Id */
+            id: string;
+            /** Thread */
+            thread: string | null;
+            /** Title */
+            title: string;
+            /** Updated At */
+            updated_at: number | null;
         };
         /**
          * AgentStarted
@@ -1909,6 +2044,22 @@ export interface components {
             /** Workspace */
             workspace: string | null;
         };
+        /**
+         * Challenge
+         * @description What the browser signs, once.
+         */
+        Challenge: {
+            /** Nonce */
+            nonce: string;
+        };
+        /**
+         * ChallengeBody
+         * @description The sign-in of a browser that wants another bearer.
+         */
+        ChallengeBody: {
+            /** Sign In */
+            sign_in: string;
+        };
         /** Choice */
         Choice: {
             /** Description */
@@ -1930,6 +2081,11 @@ export interface components {
              * @enum {string}
              */
             action: "read" | "write" | "delete" | "run" | "connect" | "type" | "stop" | "recall" | "plan";
+            /**
+             * Calm
+             * @default false
+             */
+            calm: boolean;
             /** Inside */
             inside: boolean;
             /**
@@ -1942,6 +2098,11 @@ export interface components {
              * @default false
              */
             protected: boolean;
+            /**
+             * Reads
+             * @default false
+             */
+            reads: boolean;
             /** Resource */
             resource: string;
             /**
@@ -2651,7 +2812,7 @@ export interface components {
              */
             before: boolean;
             /** Message */
-            message: string;
+            message?: string | null;
             /**
              * Title
              * @default
@@ -2843,6 +3004,18 @@ export interface components {
         };
         JsonValue: unknown;
         /**
+         * KeySignInBody
+         * @description A signed challenge.
+         */
+        KeySignInBody: {
+            /** Nonce */
+            nonce: string;
+            /** Sign In */
+            sign_in: string;
+            /** Signature */
+            signature: string;
+        };
+        /**
          * LiveEntries
          * @description Message of the live socket: journal entries in order, and the daemon's clock.
          */
@@ -2919,7 +3092,7 @@ export interface components {
              * Stop
              * @enum {string}
              */
-            stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted";
+            stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered";
             /** Thread */
             thread: string;
         };
@@ -3008,7 +3181,7 @@ export interface components {
              */
             role: "user" | "assistant" | "system";
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
         };
         /** Mode */
         Mode: {
@@ -3120,7 +3293,7 @@ export interface components {
             /** Operation */
             operation: string;
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Thread */
             thread: string | null;
         };
@@ -3154,7 +3327,7 @@ export interface components {
             /** Operation */
             operation: string;
             /** Stop */
-            stop?: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop?: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
         };
         /**
          * OperationOpened
@@ -3205,6 +3378,21 @@ export interface components {
         Options: {
             /** Options */
             options: components["schemas"]["Option"][];
+        };
+        /**
+         * Origin
+         * @description State `origin`.
+         */
+        Origin: {
+            /** Agent */
+            agent: string;
+            /**
+             * How
+             * @enum {string}
+             */
+            how: "new" | "known" | "resumed" | "loaded" | "forked" | "transcript";
+            /** Sentence */
+            sentence: string;
         };
         /**
          * OutputView
@@ -3337,6 +3525,11 @@ export interface components {
              * @enum {string}
              */
             kind: "PersonSignedIn";
+            /**
+             * Name
+             * @default
+             */
+            name: string;
             /** Place */
             place: string;
             /** Sign In */
@@ -3472,6 +3665,11 @@ export interface components {
              * @default false
              */
             queue: boolean;
+            /**
+             * Steer
+             * @default false
+             */
+            steer: boolean;
             /** Text */
             text: string;
         };
@@ -3494,7 +3692,7 @@ export interface components {
         };
         /**
          * PromptSent
-         * @description A queued prompt was sent to its agent.
+         * @description A queued prompt was sent to its agent: as a prompt of its own, or into an operation that ran already (steering).
          */
         PromptSent: {
             /**
@@ -3525,6 +3723,11 @@ export interface components {
             operation: string | null;
             /** Replaced */
             replaced?: string | null;
+            /**
+             * Steered
+             * @default false
+             */
+            steered: boolean;
             /** Thread */
             thread: string;
         };
@@ -3904,7 +4107,7 @@ export interface components {
              * How
              * @enum {string}
              */
-            how: "new" | "known" | "resumed" | "loaded" | "transcript";
+            how: "new" | "known" | "resumed" | "loaded" | "forked" | "transcript";
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -3940,11 +4143,21 @@ export interface components {
         };
         /**
          * SignInBody
-         * @description A one-time sign-in code.
+         * @description A one-time sign-in code, and the key by which this browser signs in again.
          */
         SignInBody: {
             /** Code */
             code: string;
+            /**
+             * Key
+             * @default
+             */
+            key: string;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
         };
         /**
          * SignInRevoked
@@ -3960,6 +4173,24 @@ export interface components {
             sign_in: string;
             /** Why */
             why: string;
+        };
+        /**
+         * SignInView
+         * @description A browser that is signed in.
+         */
+        SignInView: {
+            /** At */
+            at: number;
+            /** Current */
+            current: boolean;
+            /** Id */
+            id: string;
+            /** Lasts */
+            lasts: boolean;
+            /** Name */
+            name: string;
+            /** Seen At */
+            seen_at: number;
         };
         /**
          * SignalSent
@@ -3978,6 +4209,8 @@ export interface components {
         SignedIn: {
             /** Bearer */
             bearer: string;
+            /** Sign In */
+            sign_in: string;
         };
         /**
          * SizeBody
@@ -3988,6 +4221,16 @@ export interface components {
             cols: number;
             /** Rows */
             rows: number;
+        };
+        /**
+         * Speaker
+         * @description State `agent`: the agent whose state the thread shows.
+         */
+        Speaker: {
+            /** Name */
+            name: string;
+            /** Steers */
+            steers?: boolean;
         };
         /**
          * State
@@ -4529,7 +4772,7 @@ export interface components {
                 };
             };
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Title */
             title: string;
             /** Updated At */
@@ -4638,7 +4881,7 @@ export interface components {
             /** Queued */
             queued: number;
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Title */
             title: string;
             /** Updated At */
@@ -4928,6 +5171,200 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_api_agents__name__sessions_get: {
+        parameters: {
+            query?: {
+                workspace?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentSessionView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    adopt_api_agents__name__sessions_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdoptBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadView"];
+                };
             };
             /** @description Bad Request */
             400: {
@@ -8697,6 +9134,382 @@ export interface operations {
             };
         };
     };
+    challenge_api_sign_in_challenge_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChallengeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Challenge"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_in_by_key_api_sign_in_key_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeySignInBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_sign_ins_api_sign_ins_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_sign_in_api_sign_ins__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     state_api_state_get: {
         parameters: {
             query?: never;
@@ -11002,6 +11815,101 @@ export interface operations {
         };
     };
     send_now_api_threads__id__queue__message__send_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompted"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    steer_now_api_threads__id__queue__message__steer_post: {
         parameters: {
             query?: never;
             header?: never;

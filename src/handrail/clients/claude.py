@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
-    SHORT_SECONDS,
     STATUS,
     Client,
     HookLine,
     Machine,
     Setup,
     hook_line,
+    hooks_off,
     is_older,
     item,
     member,
@@ -48,9 +47,11 @@ from handrail.clients.hook_work import (
     command,
     fetch,
     harmless,
+    load_skill,
     mcp,
     mcp_from_name,
     read,
+    read_resource,
     replacement,
     replacements,
     search_web,
@@ -61,8 +62,8 @@ from handrail.clients.pieces import ConfigPiece
 from handrail.clients.vscode_tools import vscode_work
 
 HOOKS = (
-    HookLine("PreToolUse", is_gate=True, has_matcher=True, seconds=LONG_SECONDS),
-    HookLine("PermissionRequest", has_matcher=True, seconds=LONG_SECONDS),
+    HookLine("PreToolUse", is_gate=True, has_matcher=True),
+    HookLine("PermissionRequest", is_question=True, has_matcher=True),
     HookLine("PostToolUse", has_matcher=True),
     HookLine("PostToolUseFailure", has_matcher=True),
     HookLine("Notification"),
@@ -109,23 +110,19 @@ class Claude(Client):
     def settings_file(self, setup: Setup) -> Path:
         if setup.is_locked:
             return managed_file(setup.machine)
-        folder = setup.project / ".claude" if setup.scope == "project" else self.folder(setup.machine)
-        return folder / "settings.json"
+        return self.settings_folder(setup, ".claude") / "settings.json"
 
     def overrides(self, setup: Setup) -> list[str]:
         folder = setup.project / ".claude"
-        files = [self.folder(setup.machine) / "settings.json"]
-        files += [folder / "settings.json", folder / "settings.local.json"]
+        own, managed = self.folder(setup.machine) / "settings.json", managed_file(setup.machine)
+        if setup.is_locked:
+            return []
         switched = [
             f"{file} has disableAllHooks: the hooks do not run there. `handrail connect claude --locked` holds against it."
-            for file in dict.fromkeys(files)
-            if read_value(file, ("disableAllHooks",)) is True and not setup.is_locked
+            for file in hooks_off(own, folder / "settings.json", folder / "settings.local.json")
         ]
-        if (
-            read_value(managed_file(setup.machine), ("allowManagedHooksOnly",)) is True
-            and not setup.is_locked
-        ):
-            switched.append(f"{managed_file(setup.machine)} allows only its own hooks.")
+        if read_value(managed, ("allowManagedHooksOnly",)) is True:
+            switched.append(f"{managed} allows only its own hooks.")
         return switched
 
     def _state_file(self, machine: Machine) -> Path:
@@ -133,18 +130,21 @@ class Claude(Client):
         return (self.folder(machine) if named else machine.home) / ".claude.json"
 
     def _group(self, setup: Setup, line: HookLine) -> dict[str, Any]:
-        entry: dict[str, Any] = {"type": "command", **self._command(setup, line), "timeout": line.seconds}
-        if line.is_gate:
-            has_it = not is_older(setup.version, ON_FAILURE)
-            entry |= {"onFailure": "block"} if has_it else {}
-        if line.seconds > SHORT_SECONDS:
+        entry: dict[str, Any] = {
+            "type": "command",
+            **self._command(setup, line),
+            "timeout": line.limit(setup),
+        }
+        if line.is_gate and not is_older(setup.version, ON_FAILURE):
+            entry |= {"onFailure": "block"}
+        if line.waits:
             entry |= {"statusMessage": STATUS}
-        return {**({"matcher": "*"} if line.has_matcher else {}), "hooks": [entry]}
+        return line.group(entry)
 
     def _command(self, setup: Setup, line: HookLine) -> dict[str, Any]:
         """Program and arguments without a shell, where `onFailure` is known to work; else a line that refuses by itself."""
         if setup.version and not is_older(setup.version, ON_FAILURE):
-            program, *arguments = setup.launcher.argv("hook", "claude")
+            program, *arguments = setup.launcher.argv(*setup.hook("claude", waits=line.waits))
             return {"command": program, "args": arguments}
         return {"command": hook_line(setup, "claude", line)}
 
@@ -328,16 +328,7 @@ def _monitor(input: Json) -> Work:
     return fetch("url")(socket) if socket else command("command")(input)
 
 
-def _load_skill(_: Json) -> Work:
-    return Work(
-        sort="other", warning="A skill can contain commands that Claude Code runs without asking its hooks."
-    )
-
-
-def _read_resource(input: Json) -> Work:
-    return mcp(required_text(input, "server"), "resources/read", ours=False)
-
-
+RUNS_COMMANDS = "A skill can contain commands that Claude Code runs without asking its hooks."
 TOOLS: ToolTable = {
     "Bash": _run_command,
     "Monitor": _monitor,
@@ -353,12 +344,12 @@ TOOLS: ToolTable = {
     "LSP": read("filePath", "file_path"),
     "WebFetch": fetch("url"),
     "WebSearch": search_web,
-    "ReadMcpResourceTool": _read_resource,
-    "ReadMcpResourceDirTool": _read_resource,
+    "ReadMcpResourceTool": read_resource,
+    "ReadMcpResourceDirTool": read_resource,
     "Agent": start_subagent,
     "Task": start_subagent,
-    "Skill": _load_skill,
-    "SlashCommand": _load_skill,
+    "Skill": load_skill(RUNS_COMMANDS),
+    "SlashCommand": load_skill(RUNS_COMMANDS),
     **dict.fromkeys(
         (
             "AgentOutput", "AskUserQuestion", "BashOutput", "CronDelete", "CronList", "EnterPlanMode", "ExitPlanMode",

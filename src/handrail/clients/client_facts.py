@@ -46,6 +46,12 @@ class Machine:
         named = self.environ.get(variable, "") if variable else ""
         return Path(named).expanduser().absolute() if named else self.home / default
 
+    @property
+    def config(self) -> Path:
+        """The user's folder of settings, as the XDG Base Directory Specification has it."""
+        named = Path(self.environ.get("XDG_CONFIG_HOME", ""))
+        return named if named.is_absolute() else self.home / ".config"
+
     def program(self, *names: str) -> str | None:
         path = self.environ.get("PATH", os.defpath)
         return next((found for name in names if (found := shutil.which(name, path=path))), None)
@@ -67,9 +73,17 @@ class Setup:
     is_single_question: bool = False
     """Write the file that keeps the client from asking after an allow of the hook."""
 
+    hook_timeout: int = 0
+    """Seconds after which the client ends a hook that waits for a person; 0 for the longest that it takes."""
+
     @property
     def project(self) -> Path:
         return self.machine.project
+
+    def hook(self, client: str, *, waits: bool = True) -> tuple[str, ...]:
+        """The arguments of the launcher for a hook. One that waits for a person must know a time limit that is not ours."""
+        limit = ("--timeout", str(self.hook_timeout)) if self.hook_timeout and waits else ()
+        return ("hook", client, *limit)
 
     def server(self) -> dict[str, Any]:
         """The entry of our MCP server as most clients have it."""
@@ -99,6 +113,10 @@ class Client:
     def folder(self, machine: Machine) -> Path:
         """The folder of the user's configuration; its presence shows that a client without a program is installed."""
         raise NotImplementedError
+
+    def settings_folder(self, setup: Setup, in_project: str) -> Path:
+        """The folder of settings in the scope that is asked for."""
+        return setup.project / in_project if setup.scope == "project" else self.folder(setup.machine)
 
     def program(self, machine: Machine) -> str | None:
         return machine.program(*self.programs)
@@ -146,10 +164,26 @@ class HookLine:
 
     event: str
     is_gate: bool = False
-    """The client waits for a decision, which may take a person long."""
+    """The client waits for a decision, and runs the tool if there is none."""
+    is_question: bool = False
+    """The client waits for a decision, and asks its user if there is none."""
     has_matcher: bool = False
     seconds: int = SHORT_SECONDS
+    """The time limit, unless the client waits for a person."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a person."""
+        return self.is_gate or self.is_question
+
+    def limit(self, setup: Setup, longest: int = LONG_SECONDS) -> int:
+        """The time limit to write, in seconds; `longest` is what the client takes."""
+        return min(setup.hook_timeout or longest, longest) if self.waits else self.seconds
+
+    def group(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """An entry as most clients have it: in a list, behind a matcher."""
+        return {**({"matcher": "*"} if self.has_matcher else {}), "hooks": [entry]}
 
 
 def member(path: Path, pointer: Pointer, value: Any, format: Format = "json", **more: Any) -> ConfigPiece:
@@ -164,14 +198,14 @@ def own_file(path: Path, text: str, mode: int = 0o600) -> ConfigPiece:
     return ConfigPiece(path=path, kind="file", format="text", value=text, mode=mode)
 
 
-def hook_line(setup: Setup, client: str, line: HookLine, *more: str) -> str:
+def hook_line(setup: Setup, client: str, line: HookLine) -> str:
     """The shell line for an event: closed if a tool would run without an answer, open if nothing waits for one.
 
     Between them are events for which the client asks its user if there is no answer.
     """
     launcher = setup.launcher
-    plain = launcher.line if line.seconds == LONG_SECONDS else launcher.open_line
-    return (launcher.closed_line if line.is_gate else plain)("hook", client, *more)
+    plain = launcher.line if line.is_question else launcher.open_line
+    return (launcher.closed_line if line.is_gate else plain)(*setup.hook(client, waits=line.waits))
 
 
 def read_value(path: Path, pointer: Pointer, format: Format = "json") -> Any:
@@ -180,6 +214,11 @@ def read_value(path: Path, pointer: Pointer, format: Format = "json") -> Any:
         return get_value(format, read_text(path), pointer)
     except (BadFile, FileProblem):
         return ABSENT
+
+
+def hooks_off(*files: Path) -> list[Path]:
+    """Those of these JSON files that have `disableAllHooks`."""
+    return [file for file in dict.fromkeys(files) if read_value(file, ("disableAllHooks",)) is True]
 
 
 def version_key(version: str) -> list[int]:

@@ -33,6 +33,7 @@ from handrail.clients.hook_work import (
     build_work,
     fetch,
     harmless,
+    load_skill,
     mcp_from_name,
     read,
     whole_file,
@@ -83,7 +84,7 @@ class Cline(Client):
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
         folder = self.folder(setup.machine) / "hooks"
         refusal = json.dumps({"cancel": True, "errorMessage": NO_ANSWER})
-        command = setup.launcher.line("hook", "cline")
+        command = setup.launcher.line(*setup.hook(self.name))
         gate = own_file(folder / "PreToolUse", GATE % {"command": command, "refusal": refusal}, 0o700)
         reports = [own_file(folder / event, REPORT % {"command": command}, 0o700) for event in REPORTS]
         return [gate, *reports]
@@ -162,10 +163,6 @@ def _fetch_pages(input: Json) -> Work:
     return Work(sort="fetch", urls=tuple(required_text(item, "url") for item in children(input, "requests")))
 
 
-def _load_skill(_: Json) -> Work:
-    return Work(sort="other", warning="A skill gives the agent new instructions.")
-
-
 TOOLS: ToolTable = {
     "run_commands": _run_commands,
     "execute_command": _run_commands,
@@ -181,7 +178,7 @@ TOOLS: ToolTable = {
     "list_code_definition_names": read("path"),
     "fetch_web_content": _fetch_pages,
     "web_fetch": fetch("url"),
-    "skills": _load_skill,
+    "skills": load_skill(),
     **dict.fromkeys(
         (
             "ask_followup_question",

@@ -25,7 +25,6 @@ from typing import Any, ClassVar
 
 from handrail.clients.claude import EVENTS, ClaudeShapedHooks, refuse_edit
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
     STATUS,
     Client,
@@ -48,13 +47,19 @@ from handrail.clients.hook_payload import (
     text,
     whole_number,
 )
-from handrail.clients.hook_work import ToolTable, harmless, mcp, read, search_web
+from handrail.clients.hook_work import (
+    ToolTable,
+    harmless,
+    read,
+    read_resource,
+    search_web,
+)
 from handrail.clients.patch_text import work_from_patch, work_from_shell_patch
 from handrail.clients.pieces import ConfigPiece
 
 HOOKS = (
-    HookLine("PreToolUse", is_gate=True, has_matcher=True, seconds=LONG_SECONDS),
-    HookLine("PermissionRequest", has_matcher=True, seconds=LONG_SECONDS),
+    HookLine("PreToolUse", is_gate=True, has_matcher=True),
+    HookLine("PermissionRequest", is_question=True, has_matcher=True),
     HookLine("PostToolUse", has_matcher=True),
     HookLine("SessionStart"),
     HookLine("SessionEnd", seconds=3),
@@ -122,11 +127,9 @@ def _group(setup: Setup, line: HookLine) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "type": "command",
         "command": hook_line(setup, "codex", line),
-        "timeout": line.seconds,
+        "timeout": line.limit(setup),
     }
-    if line.seconds == LONG_SECONDS:
-        entry |= {"statusMessage": STATUS}
-    return {**({"matcher": "*"} if line.has_matcher else {}), "hooks": [entry]}
+    return line.group({**entry, "statusMessage": STATUS} if line.waits else entry)
 
 
 def _trust_entries(setup: Setup, path: Path, text: str) -> Iterator[tuple[str, str]]:
@@ -228,10 +231,6 @@ def _apply_patch(input: Json) -> Work:
     return work_from_patch(required_text(input, "command", "input", "patch"))
 
 
-def _read_resource(input: Json) -> Work:
-    return mcp(required_text(input, "server"), "resources/read", ours=False)
-
-
 TOOLS: ToolTable = {
     "Bash": _run_command,
     "shell": _run_command,
@@ -239,7 +238,7 @@ TOOLS: ToolTable = {
     "apply_patch": _apply_patch,
     "view_image": read("path"),
     "web_search": search_web,
-    "read_mcp_resource": _read_resource,
+    "read_mcp_resource": read_resource,
     **dict.fromkeys(
         (
             "close_agent", "create_goal", "get_goal", "list_agents", "list_mcp_resource_templates", "list_mcp_resources", "request_user_input",

@@ -98,6 +98,7 @@ def plan_connect(client: Client, setup: Setup, connections: Connections) -> Conn
         has_hooks=setup.has_hooks and client.has_hooks,
         is_locked=setup.is_locked,
         is_single_question=setup.is_single_question,
+        hook_timeout=setup.hook_timeout,
         connected_at=known.connected_at if known else datetime.now(UTC).isoformat(timespec="seconds"),
         files=tuple(change.record for change in changes if change.record),
     )

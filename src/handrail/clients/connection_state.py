@@ -14,6 +14,7 @@ from handrail.clients.client_facts import (
     Machine,
     Setup,
     is_older,
+    read_value,
     version_key,
 )
 from handrail.clients.client_program import find_version
@@ -65,6 +66,7 @@ def examine_client(
     setup = Setup(machine=machine, launcher=launcher, version=version, program=client.program(machine))
     drift = [problem for each in own for problem in find_drift(client, each, setup, connections)]
     overrides = client.overrides(setup) if any(each.has_hooks for each in own) else []
+    overrides += find_namesakes(client, setup) if own else []
     others = [] if own else [str(each) for each in find_other_entries(client, setup)]
     found = client.is_found(machine)
     is_old = bool(client.needs) and is_older(version, client.needs)
@@ -91,6 +93,24 @@ def examine_client(
         notes=(*_warnings(client, own, setup), *_version_notes(client, version)),
         files=tuple(str(file.path) for each in own for file in each.files),
     )
+
+
+def find_namesakes(client: Client, setup: Setup) -> list[str]:
+    """Sentences about MCP servers of this project that are called like ours, and take its place there."""
+    if not client.has_project_scope:
+        return []
+    here = replace(setup, scope="project", program=None)
+    return [
+        f"{piece.path} has another MCP server called {SERVER}: Handrail's own tools are missing in this project."
+        for piece in client.mcp_pieces(here)
+        if _names_other_program(read_value(piece.path, piece.pointer, piece.format))
+    ]
+
+
+def _names_other_program(entry: Any) -> bool:
+    """Whether an entry exists, and does not run `handrail mcp`."""
+    text = json.dumps(entry) if entry is not ABSENT else ""
+    return bool(text) and not ('handrail"' in text and '"mcp"' in text)
 
 
 def _warnings(client: Client, own: list[Connection], setup: Setup) -> list[str]:
@@ -144,6 +164,7 @@ def _find_outdated(
         has_hooks=connection.has_hooks,
         is_locked=connection.is_locked,
         is_single_question=connection.is_single_question,
+        hook_timeout=connection.hook_timeout,
     )
     try:
         plan = plan_connect(client, again, connections)

@@ -64,6 +64,8 @@ class Connection:
     is_locked: bool
     connected_at: str
     is_single_question: bool = False
+    hook_timeout: int = 0
+    """As in `connect --hook-timeout`; 0 for the longest."""
     files: tuple[FileRecord, ...] = ()
 
     @property
@@ -149,6 +151,7 @@ def _to_json(connection: Connection) -> dict[str, Any]:
 
 def _from_json(fields: Mapping[str, Any]) -> Connection:
     files = tuple(FileRecord.from_json(each) for each in fields["files"])
-    single = bool(fields.get("is_single_question", False))
-    names = [name for name in Connection.__slots__ if name not in ("is_single_question", "files")]
-    return Connection(**{name: fields[name] for name in names}, is_single_question=single, files=files)
+    later = {"is_single_question": False, "hook_timeout": 0}
+    names = [name for name in Connection.__slots__ if name not in (*later, "files")]
+    newer = {name: fields.get(name, default) for name, default in later.items()}
+    return Connection(**{name: fields[name] for name in names}, **newer, files=files)

@@ -3,7 +3,7 @@
 `handrail connect copilot` registers the events in PascalCase (`PreToolUse`): Copilot then sends Claude's payload, with the
 name of the event. With `preToolUse` the payload does not name its event, and Claude's denial runs the tool; so an answer
 has the fields of both forms. `PermissionRequest` is not needed, because an allow of `PreToolUse` already skips Copilot's
-own question; its payload names other tools, so that the person would be asked twice. The time limit is
+own question, about our own tools, too; its payload names other tools, so that the person would be asked twice. The time limit is
 `timeoutSec: 86400` for Copilot and, beside it, `timeout: 86400` for VS Code, which else ends the hook after 30 s.
 
 In Claude's payload Copilot uses Claude's names of tools, but its own names of the inputs.
@@ -27,7 +27,6 @@ from handrail.clients.claude import (
     refuse_edit,
 )
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
     Client,
     HookLine,
@@ -50,9 +49,11 @@ from handrail.clients.hook_work import (
     command,
     fetch,
     harmless,
+    load_skill,
     mcp_from_name,
     read,
     replacement,
+    save_memory,
     search_web,
     typed_input,
     whole_file,
@@ -61,7 +62,7 @@ from handrail.clients.pieces import ConfigPiece
 from handrail.clients.vscode_tools import CONTENT, NEW, OLD, PATH, apply_patch, vscode_work
 
 HOOKS = (
-    HookLine("PreToolUse", is_gate=True, seconds=LONG_SECONDS),
+    HookLine("PreToolUse", is_gate=True),
     HookLine("PostToolUse"),
     HookLine("UserPromptSubmit"),
     HookLine("SessionStart"),
@@ -94,16 +95,8 @@ class Copilot(Client):
 
 def _hook(setup: Setup, line: HookLine) -> dict[str, Any]:
     """Copilot reads `timeoutSec`; VS Code, which loads the same file, reads `timeout`."""
-    limits = {"timeoutSec": line.seconds, "timeout": line.seconds}
+    limits = {"timeoutSec": line.limit(setup), "timeout": line.limit(setup)}
     return {"type": "command", "bash": hook_line(setup, "copilot", line), **limits}
-
-
-def _load_skill(_: Json) -> Work:
-    return Work(sort="other", warning="A skill gives the agent new instructions.")
-
-
-def _save_memory(_: Json) -> Work:
-    return Work(sort="other", warning="The agent reads its memory in every later conversation.")
 
 
 def _edit_with_command(input: Json) -> Work:
@@ -161,8 +154,8 @@ TOOLS: ToolTable = {
     **dict.fromkeys(("grep", "Grep", "rg", "glob", "Glob", "LS", "lsp"), read("path", "paths", "file")),
     **dict.fromkeys(("web_fetch", "WebFetch"), fetch("url")),
     **dict.fromkeys(("web_search", "WebSearch"), search_web),
-    **dict.fromkeys(("skill", "Skill"), _load_skill),
-    "store_memory": _save_memory,
+    **dict.fromkeys(("skill", "Skill"), load_skill()),
+    "store_memory": save_memory,
     **dict.fromkeys(("sql", "session_store_sql"), _query_database),
     **dict.fromkeys(_HARMLESS, harmless),
 }
@@ -224,9 +217,12 @@ class CopilotHooks(ClaudeShapedHooks):
     def answer(self, event: HookEvent, verdict: Verdict) -> HookAnswer:
         """The answer in Claude's format and in Copilot's own.
 
+        Our own tools are allowed, because Copilot would ask its user about them, or refuse them without one.
         VS Code runs the original if a changed input does not fit the tool's schema.
         """
         verdict = verdict if has_same_fields(event, verdict) else refuse_edit(event, verdict)
+        if event.kind == "before" and event.work is not None and event.work.ours and verdict.effect == "pass":
+            verdict = Verdict(effect="allow")
         answer = claude_answer(event, verdict)
         return HookAnswer() if answer is None else print_json({**_own_answer(event, verdict), **answer})
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 from handrail.clients.claude import NO_REASON, ClaudeShapedHooks, print_json, refuse_edit
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
     Editor,
     HookLine,
@@ -56,8 +55,8 @@ from handrail.clients.hook_work import (
 from handrail.clients.pieces import ConfigPiece
 
 CURSOR_HOOKS = (
-    HookLine("preToolUse", is_gate=True, seconds=LONG_SECONDS, extra={"matcher": "^(?!MCP:)"}),
-    HookLine("beforeMCPExecution", is_gate=True, seconds=LONG_SECONDS),
+    HookLine("preToolUse", is_gate=True, extra={"matcher": "^(?!MCP:)"}),
+    HookLine("beforeMCPExecution", is_gate=True),
     HookLine("postToolUse"),
     HookLine("postToolUseFailure"),
     HookLine("afterMCPExecution"),
@@ -95,11 +94,11 @@ class Cursor(Editor):
         ]
 
     def _base(self, setup: Setup) -> Path:
-        return setup.project / ".cursor" if setup.scope == "project" else self.folder(setup.machine)
+        return self.settings_folder(setup, ".cursor")
 
 
 def _cursor_hook(setup: Setup, line: HookLine) -> dict[str, Any]:
-    entry = {"command": hook_line(setup, "cursor", line), "timeout": line.seconds, **line.extra}
+    entry = {"command": hook_line(setup, "cursor", line), "timeout": line.limit(setup), **line.extra}
     return {**entry, "failClosed": True} if line.is_gate else entry
 
 

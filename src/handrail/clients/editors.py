@@ -26,7 +26,7 @@ class VSCode(Editor):
         return _config_folder(machine) / "Code" / "User"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = setup.project / ".vscode" if setup.scope == "project" else self.folder(setup.machine)
+        folder = self.settings_folder(setup, ".vscode")
         return [member(folder / "mcp.json", ("servers", SERVER), {"type": "stdio", **setup.server()})]
 
 
@@ -38,11 +38,10 @@ class Zed(Editor):
     promises = NO_HOOKS
 
     def folder(self, machine: Machine) -> Path:
-        config = machine.environ.get("XDG_CONFIG_HOME", "")
-        return (Path(config) if Path(config).is_absolute() else machine.home / ".config") / "zed"
+        return machine.config / "zed"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = setup.project / ".zed" if setup.scope == "project" else self.folder(setup.machine)
+        folder = self.settings_folder(setup, ".zed")
         server = {**setup.server(), "env": setup.launcher.environment}
         return [member(folder / "settings.json", ("context_servers", SERVER), server)]
 
@@ -58,15 +57,14 @@ class JetBrains(Editor):
         return machine.home / ".junie"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = setup.project / ".junie" if setup.scope == "project" else self.folder(setup.machine)
+        folder = self.settings_folder(setup, ".junie")
         return [member(folder / "mcp" / "mcp.json", ("mcpServers", SERVER), setup.server())]
 
 
 def _config_folder(machine: Machine) -> Path:
     if sys.platform == "darwin":
         return machine.home / "Library" / "Application Support"
-    config = machine.environ.get("XDG_CONFIG_HOME", "")
-    return Path(config) if Path(config).is_absolute() else machine.home / ".config"
+    return machine.config
 
 
 class VscodeHooks(CopilotHooks):

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from handrail.clients.claude import HOOKS as CLAUDE_HOOKS
 from handrail.clients.claude import (
     NO_REASON,
     ClaudeShapedHooks,
@@ -23,13 +24,13 @@ from handrail.clients.claude import (
     refuse_edit,
 )
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
     Client,
     HookLine,
     Machine,
     Setup,
     hook_line,
+    hooks_off,
     item,
     member,
     own_file,
@@ -44,10 +45,13 @@ from handrail.clients.hook_work import (
     command,
     harmless,
     is_our_program,
+    load_skill,
     mcp,
     mcp_from_name,
     read,
+    read_resource,
     replacement,
+    save_memory,
     search_web,
     start_subagent,
     whole_file,
@@ -55,24 +59,13 @@ from handrail.clients.hook_work import (
 from handrail.clients.pieces import ConfigPiece
 
 GEMINI_HOOKS = (
-    HookLine("BeforeTool", is_gate=True, has_matcher=True, seconds=LONG_SECONDS),
+    HookLine("BeforeTool", is_gate=True, has_matcher=True),
     HookLine("AfterTool", has_matcher=True),
     HookLine("BeforeAgent"),
     HookLine("AfterAgent"),
     HookLine("SessionStart"),
     HookLine("SessionEnd", seconds=10),
     HookLine("Notification"),
-)
-QWEN_HOOKS = (
-    HookLine("PreToolUse", is_gate=True, has_matcher=True, seconds=LONG_SECONDS),
-    HookLine("PermissionRequest", has_matcher=True, seconds=LONG_SECONDS),
-    HookLine("PostToolUse", has_matcher=True),
-    HookLine("PostToolUseFailure", has_matcher=True),
-    HookLine("Notification"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
 )
 POLICY = """\
 # Written by `handrail connect gemini --single-question`. Handrail's hook decides about every tool call; without this file
@@ -130,8 +123,7 @@ class Gemini(Client):
         ]
 
     def settings_file(self, setup: Setup) -> Path:
-        folder = setup.project / ".gemini" if setup.scope == "project" else self.folder(setup.machine)
-        return folder / "settings.json"
+        return self.settings_folder(setup, ".gemini") / "settings.json"
 
     def _policy_file(self, setup: Setup) -> Path:
         return self.folder(setup.machine) / "policies" / "handrail.toml"
@@ -156,26 +148,22 @@ class Qwen(Client):
 
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
         path = self.settings_file(setup)
-        return [item(path, ("hooks", line.event), _group(setup, self.name, line)) for line in QWEN_HOOKS]
+        return [item(path, ("hooks", line.event), _group(setup, self.name, line)) for line in CLAUDE_HOOKS]
 
     def overrides(self, setup: Setup) -> list[str]:
         files = (self.folder(setup.machine) / "settings.json", setup.project / ".qwen" / "settings.json")
-        return [
-            f"{file} has disableAllHooks: the hooks do not run there."
-            for file in dict.fromkeys(files)
-            if read_value(file, ("disableAllHooks",)) is True
-        ]
+        return [f"{file} has disableAllHooks: the hooks do not run there." for file in hooks_off(*files)]
 
     def settings_file(self, setup: Setup) -> Path:
-        folder = setup.project / ".qwen" if setup.scope == "project" else self.folder(setup.machine)
-        return folder / "settings.json"
+        return self.settings_folder(setup, ".qwen") / "settings.json"
 
 
 def _group(setup: Setup, client: str, line: HookLine) -> dict[str, Any]:
     """Time limits are in milliseconds."""
     command = hook_line(setup, client, line)
-    entry = {"type": "command", "name": SERVER, "command": command, "timeout": line.seconds * 1000}
-    return {**({"matcher": "*"} if line.has_matcher else {}), "hooks": [entry]}
+    return line.group(
+        {"type": "command", "name": SERVER, "command": command, "timeout": line.limit(setup) * 1000}
+    )
 
 
 _FOLDER = ("dir_path", "path", "directory")
@@ -196,20 +184,7 @@ def _fetch_pages(input: Json) -> Work:
     return Work(sort="fetch", urls=urls)
 
 
-def _save_memory(_: Json) -> Work:
-    return Work(sort="other", warning="The agent reads its memory in every later conversation.")
-
-
-def _activate_skill(_: Json) -> Work:
-    return Work(
-        sort="other", warning="A skill gives the agent new instructions, and perhaps new folders to read."
-    )
-
-
-def _read_resource(input: Json) -> Work:
-    return mcp(text(input, "server", "server_name"), "resources/read", ours=False)
-
-
+READS_MORE = "A skill gives the agent new instructions, and perhaps new folders to read."
 _SHARED: ToolTable = {
     "run_shell_command": command("command", cwd=_FOLDER),
     "write_file": whole_file(("file_path",), ("content",)),
@@ -222,14 +197,14 @@ _SHARED: ToolTable = {
     "web_fetch": _fetch_pages,
     "google_web_search": search_web,
     "web_search": search_web,
-    "save_memory": _save_memory,
-    "read_mcp_resource": _read_resource,
+    "save_memory": save_memory,
+    "read_mcp_resource": read_resource,
     **dict.fromkeys(("enter_plan_mode", "exit_plan_mode", "list_mcp_resources"), harmless),
 }
 TOOLS: ToolTable = {
     **_SHARED,
     "replace": replacement(("file_path",), ("old_string",), ("new_string",), every=("allow_multiple",)),
-    "activate_skill": _activate_skill,
+    "activate_skill": load_skill(READS_MORE),
     "get_internal_docs": harmless,
     **dict.fromkeys(
         (
@@ -249,7 +224,7 @@ QWEN_TOOLS: ToolTable = {
     "monitor": command("command", cwd=_FOLDER),
     "zoom_image": read("file_path", "path"),
     "lsp": read("filePath", "file_path"),
-    "skill": _activate_skill,
+    "skill": load_skill(READS_MORE),
     **dict.fromkeys(("agent", "task"), start_subagent),
     **dict.fromkeys(
         (
@@ -311,7 +286,8 @@ class GeminiHooks(_GeminiToolHooks):
         if not context:
             work = mcp_from_name(tool, prefix="mcp_", separator="_")
             return work and mcp(work.server, work.server_tool, ours=False)
-        ours = is_our_program(text(context, "command"), text(payload, "cwd"))
+        # That it may be ours is all that a path tells: a program with our name can lie anywhere.
+        ours = None if is_our_program(text(context, "command"), text(payload, "cwd")) else False
         return mcp(required_text(context, "server_name"), text(context, "tool_name") or tool, ours=ours)
 
     def message(self, kind: HookKind, payload: Json) -> str:

@@ -63,6 +63,8 @@ class Work:
     server_tool: str = ""
     ours: bool = False
     """An MCP call to Handrail itself, by name and, where the client tells it, by source: it asks through its own call."""
+    is_vouched: bool = False
+    """`ours` rests on what the client tells about the source of the server, not on its name alone."""
     unreported: bool = False
     """The client sends no report of its end."""
     warning: str = ""

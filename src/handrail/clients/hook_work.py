@@ -147,6 +147,21 @@ def harmless(_: Json) -> Work:
     return Work(sort="harmless")
 
 
+def load_skill(warning: str = "A skill gives the agent new instructions.") -> WorkBuilder:
+    """A skill: instructions, and perhaps commands, that the agent loads. Always asks."""
+    return lambda _: Work(sort="other", warning=warning)
+
+
+def save_memory(_: Json) -> Work:
+    """A note that the agent keeps. Always asks."""
+    return Work(sort="other", warning="The agent reads its memory in every later conversation.")
+
+
+def read_resource(input: Json) -> Work:
+    """A resource of an MCP server. Never ours, which has none."""
+    return mcp(required_text(input, "server", "server_name"), "resources/read", ours=False)
+
+
 def start_subagent(input: Json) -> Work:
     """Harmless, because a subagent's own calls reach the hook one by one, unless it gets a place of its own."""
     isolation = text(input, "isolation", "working_dir")
@@ -157,8 +172,10 @@ def start_subagent(input: Json) -> Work:
 
 def mcp(server: str, tool: str, *, ours: bool | None = None) -> Work:
     """A call to an MCP server: ours by its name, unless the client says more about it."""
-    ours = server == OUR_SERVER if ours is None else ours and server == OUR_SERVER
-    return Work(sort="mcp", server=server, server_tool=tool, ours=ours)
+    is_ours = server == OUR_SERVER and ours is not False
+    return Work(
+        sort="mcp", server=server, server_tool=tool, ours=is_ours, is_vouched=is_ours and ours is True
+    )
 
 
 def mcp_from_name(name: str, *, prefix: str = "mcp__", separator: str = "__") -> Work | None:

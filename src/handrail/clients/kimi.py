@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from handrail.clients.claude import EVENTS, NO_REASON, ClaudeShapedHooks, print_json, refuse_edit
 from handrail.clients.client_facts import (
-    LONG_SECONDS,
     SERVER,
     Client,
     HookLine,
@@ -37,6 +36,7 @@ from handrail.clients.hook_work import (
     command,
     fetch,
     harmless,
+    load_skill,
     mcp_from_name,
     read,
     replacement,
@@ -48,7 +48,7 @@ from handrail.clients.pieces import ConfigPiece
 LIMIT_SECONDS = 590
 """Below the 600 s above which Kimi ignores all hooks."""
 KIMI_HOOKS = (
-    HookLine("PreToolUse", is_gate=True, has_matcher=True, seconds=LIMIT_SECONDS),
+    HookLine("PreToolUse", is_gate=True, has_matcher=True),
     HookLine("PostToolUse", has_matcher=True),
     HookLine("PostToolUseFailure", has_matcher=True),
     HookLine("Notification"),
@@ -58,7 +58,7 @@ KIMI_HOOKS = (
     HookLine("Stop"),
 )
 GOOSE_HOOKS = (
-    HookLine("PreToolUse", is_gate=True, seconds=LONG_SECONDS),
+    HookLine("PreToolUse", is_gate=True),
     HookLine("PostToolUse"),
     HookLine("PostToolUseFailure"),
     HookLine("UserPromptSubmit"),
@@ -101,7 +101,7 @@ class Kimi(Client):
 def _kimi_hook(setup: Setup, line: HookLine) -> dict[str, Any]:
     command = hook_line(setup, "kimi", line)
     matcher = {"matcher": ""} if line.has_matcher else {}
-    return {"event": line.event, **matcher, "command": command, "timeout": line.seconds}
+    return {"event": line.event, **matcher, "command": command, "timeout": line.limit(setup, LIMIT_SECONDS)}
 
 
 def _is_valid(hook: Any) -> bool:
@@ -120,8 +120,7 @@ class Goose(Client):
     promises = "is told to refuse the tool call if the hook fails; not tried with the program itself"
 
     def folder(self, machine: Machine) -> Path:
-        config = machine.environ.get("XDG_CONFIG_HOME", "")
-        return (Path(config) if Path(config).is_absolute() else machine.home / ".config") / "goose"
+        return machine.config / "goose"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         extension = {
@@ -146,7 +145,7 @@ class Goose(Client):
 
 def _goose_hook(setup: Setup, line: HookLine) -> dict[str, Any]:
     """No matcher: it is a regular expression in goose."""
-    entry = {"type": "command", "command": hook_line(setup, "goose", line), "timeout": line.seconds}
+    entry = {"type": "command", "command": hook_line(setup, "goose", line), "timeout": line.limit(setup)}
     return {**entry, "on_failure": "block"} if line.is_gate else entry
 
 
@@ -154,10 +153,6 @@ def _write_file(input: Json) -> Work:
     path, content = required_text(input, "path", "file_path"), required_text(input, "content")
     edit = Edit(path=path, content=content, appended=text(input, "mode") == "append")
     return Work(sort="edit", edits=(edit,))
-
-
-def _load_skill(_: Json) -> Work:
-    return Work(sort="other", warning="A skill gives the agent new instructions.")
 
 
 KIMI_TOOLS: ToolTable = {
@@ -170,7 +165,7 @@ KIMI_TOOLS: ToolTable = {
     "Grep": read("path"),
     "FetchURL": fetch("url"),
     "WebSearch": search_web,
-    "Skill": _load_skill,
+    "Skill": load_skill(),
     **dict.fromkeys(
         (
             "Agent", "AgentSwarm", "AskUserQuestion", "CreateGoal", "CronDelete", "CronList", "EnterPlanMode",

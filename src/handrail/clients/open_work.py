@@ -54,16 +54,42 @@ class OpenWork:
         self.process = process
         self.decided = anyio.Event()
         """Set when the work may begin, or has been refused."""
+        self._wanted = anyio.Event()
+        """Set while a hook waits for the decision."""
+        self._taken = False
+        """An allow is being recorded for the hook that waits."""
         self.begun = False
         self.end: WorkEnd | None = None
-        self._read = read
+        self.read_edited = read
         self._news = anyio.Event()
 
     def read(self, input: Json) -> Work:
         """What the call would do with this input, edited or not. Raises ValueError."""
         if input == self.event.input and self.event.work is not None:
             return self.event.work
-        return self._read(input)
+        return self.read_edited(input)
+
+    def want(self) -> None:
+        """A hook waits for the decision."""
+        self._wanted.set()
+
+    def leave(self) -> bool:
+        """No hook waits any more; False if an allow is already being recorded."""
+        if not self._taken:
+            self._wanted = anyio.Event()
+        return not self._taken
+
+    async def wait_wanted(self, seconds: float) -> bool:
+        """Wait until a hook waits for the allow, and take it; False if none came in time."""
+        with anyio.move_on_after(max(0.0, seconds)):
+            await self._wanted.wait()
+        self._taken = self._wanted.is_set()
+        return self._taken
+
+    def renew(self, repeated: "OpenWork") -> None:
+        """The client asks again about the same work: from now on, this is how it asks."""
+        self.event, self.edits, self.process = repeated.event, repeated.edits, repeated.process
+        self.read_edited = repeated.read_edited
 
     def begin(self) -> None:
         """The work may begin: it was allowed, and that is on record."""

@@ -38,9 +38,10 @@ from handrail.clients.hook_work import (
     command,
     fetch,
     harmless,
-    mcp,
+    load_skill,
     mcp_from_name,
     read,
+    read_resource,
     replacement,
     search_web,
     whole_file,
@@ -111,9 +112,7 @@ class OpenCode(Client):
     )
 
     def folder(self, machine: Machine) -> Path:
-        config = machine.environ.get("XDG_CONFIG_HOME", "")
-        base = Path(config) if Path(config).is_absolute() else machine.home / ".config"
-        return machine.folder("OPENCODE_CONFIG_DIR", str(base / "opencode"))
+        return machine.folder("OPENCODE_CONFIG_DIR", str(machine.config / "opencode"))
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         server = {
@@ -125,13 +124,13 @@ class OpenCode(Client):
         return [member(self._settings_file(setup), ("mcp", SERVER), server)]
 
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = setup.project / ".opencode" if setup.scope == "project" else self.folder(setup.machine)
-        text = PLUGIN % {"command": json.dumps(setup.launcher.argv("hook", "opencode"))}
+        text = PLUGIN % {"command": json.dumps(setup.launcher.argv(*setup.hook(self.name)))}
+        folder = self.settings_folder(setup, ".opencode")
         return [own_file(folder / "plugin" / "handrail.js", text, 0o644)]
 
     def _settings_file(self, setup: Setup) -> Path:
         """The one that exists; opencode's own command creates opencode.jsonc."""
-        folder = setup.project if setup.scope == "project" else self.folder(setup.machine)
+        folder = self.settings_folder(setup, "")
         names = ("opencode.jsonc", "opencode.json")
         return next((folder / name for name in names if (folder / name).exists()), folder / names[0])
 
@@ -152,14 +151,6 @@ def _apply_patch(input: Json) -> Work:
     return work_from_patch(required_text(input, "patchText", "patch"))
 
 
-def _load_skill(_: Json) -> Work:
-    return Work(sort="other", warning="A skill gives the agent new instructions.")
-
-
-def _read_resource(input: Json) -> Work:
-    return mcp(required_text(input, "server"), "resources/read", ours=False)
-
-
 TOOLS: ToolTable = {
     "bash": command("command", cwd=("workdir",)),
     "edit": replacement(("filePath",), ("oldString",), ("newString",), every=("replaceAll",)),
@@ -174,8 +165,8 @@ TOOLS: ToolTable = {
     "webfetch": fetch("url"),
     "websearch": search_web,
     "codesearch": search_web,
-    "skill": _load_skill,
-    "read_mcp_resource": _read_resource,
+    "skill": load_skill(),
+    "read_mcp_resource": read_resource,
     **dict.fromkeys(
         (
             "invalid", "list_mcp_resource_templates", "list_mcp_resources", "plan_enter", "plan_exit", "question",

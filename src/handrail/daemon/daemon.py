@@ -21,9 +21,9 @@ from anyio import to_thread
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
-from handrail.agents.conversation.send_prompt import McpEntryBuilder
+from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.clients.hooks import DIALECTS
-from handrail.clients.open_work import OpenWorks
+from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
 from handrail.daemon._agent_host_protocol import serve_ahp
 from handrail.daemon._toolbox import build_toolbox
@@ -55,7 +55,7 @@ from handrail.server.access import Access, Callers
 from handrail.server.api.daemon_models import Restart
 from handrail.server.api.models import now_ms
 from handrail.server.app import HOST, WebServer, build_guarded_app
-from handrail.server.client_hooks import MARK, Hooks
+from handrail.server.client_hooks import MARK, Hooks, KnownClients
 from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
@@ -75,6 +75,7 @@ from handrail.store.threads.threads import Threads
 from handrail.store.values import Result
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.open_shell import TerminalSettings
+from handrail.terminal.person_check import DoorLaunchers
 from handrail.terminal.retention import Retention
 from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.survivors import Survivors
@@ -230,9 +231,11 @@ class Daemon:
             self._daemon_file.note_port(port)
             url = f"http://{HOST}:{port}"
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
-            context = await self._build_server_context(foundation, gate, access, editors, url, agent_host)
+            context = await self._build_server_context(
+                foundation, gate, access, launchers, editors, url, agent_host
+            )
             callers = Callers(context.prompts.calling)
-            hooks = Hooks(gate, self._works, DIALECTS, find_workspace, self._mark)
+            hooks = self._build_hooks(gate, launchers, agent_host)
             mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, editors, context.url)
@@ -255,6 +258,15 @@ class Daemon:
                 foundation.journal.append(DaemonStopped(why="told to"))
                 self._daemon_file.take_down()
             group.cancel_scope.cancel()
+
+    def _build_hooks(self, gate: Gate, launchers: DoorLaunchers, agent_host: AgentHost) -> Hooks:
+        def has_server(client: ClientProcess) -> bool:
+            return launchers.has_server((client.pid, client.start))
+
+        known = KnownClients(
+            mark=self._mark, has_server=has_server, has_session=agent_host.agents.has_session
+        )
+        return Hooks(gate, self._works, DIALECTS, find_workspace, known)
 
     def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
         tools: dict[str, Tool[Any, Any]] = {}
@@ -298,6 +310,7 @@ class Daemon:
             foundation.terminals,
             door,
             foundation.policy,
+            self._places.config,
         )
 
     def _build_agent_environment(self, passed: Sequence[str]) -> dict[str, str]:
@@ -309,6 +322,7 @@ class Daemon:
         foundation: Foundation,
         gate: Gate,
         access: Access,
+        launchers: DoorLaunchers,
         editors: EditorPairings,
         url: str,
         agent_host: AgentHost,
@@ -324,6 +338,7 @@ class Daemon:
             undo=Undo(foundation.records, foundation.journal, self._blobs, self._own_folders),
             marked=self._marked,
             access=access,
+            launchers=launchers,
             url=url,
             command_line=build_connect_command(self._places.environment),
             started=await self._restore(gate, foundation, agent_host.threads),

@@ -190,7 +190,7 @@ async def build_access(keeper: Keeper, journal: Journal, records: Records) -> Ac
     sealed = SEALED_INSIDE if runs_inside_handrail() else explain_no_person()
     # A keeper met by a daemon that an agent started may be the agent's, with forged sign-ins.
     access = Access(journal, clients, b"" if sealed else await keeper.recall(SIGN_INS) or b"")
-    access.keep = partial(_remember, keeper, SIGN_INS)
+    access.sign_ins.keep = partial(_remember, keeper, SIGN_INS)
     if sealed:
         access.seal(sealed)
     return access

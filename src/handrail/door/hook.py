@@ -1,4 +1,4 @@
-"""`handrail hook CLIENT [EVENT]`: the program that a client's hooks run.
+"""`handrail hook CLIENT [EVENT] [--timeout SECONDS]`: the program that a client's hooks run.
 
 Sends the payload on stdin to the daemon and prints its answer. It never starts a daemon. If there is no answer, a hook
 that can stop a tool call refuses it in that client's format; every other hook prints nothing, so that it blocks nothing.
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 USAGE = """\
 handrail hook CLIENT [EVENT]      judge the hook payload on stdin, and answer in CLIENT's format
+
+  --timeout SECONDS   the client ends this hook then: answer before
 
 A client's hooks launch this. `handrail connect CLIENT` configures them.
 """
@@ -110,16 +112,19 @@ def main(arguments: list[str]) -> int:
     if arguments in (["--help"], ["-h"]):
         sys.stdout.write(USAGE)
         return 0
-    if not 1 <= len(arguments) <= 2 or arguments[0].startswith("-"):
+    try:
+        names, timeout = _parse(arguments)
+    except ValueError:
         sys.stderr.write(f"handrail hook: name the client.\n{USAGE}")
         return 2
-    client, event = arguments[0], arguments[1] if len(arguments) > 1 else ""
-    deadline = time.monotonic() + LIMITS.get(client, LIMIT)
+    client, event = names[0], names[1] if len(names) > 1 else ""
+    limit = LIMITS.get(client, LIMIT)
+    deadline = time.monotonic() + (min(limit, timeout - max(4.0, timeout / 20)) if timeout else limit)
     waiting = _Parents()
     payload = b""
     try:
         payload = read_payload(waiting)
-        answer = ask(client, event, payload, waiting, deadline)
+        answer = ask(client, event, payload, waiting, deadline, timeout)
     except Abandoned:
         return 2
     except NoAnswer as problem:
@@ -127,6 +132,17 @@ def main(arguments: list[str]) -> int:
     except Exception as error:
         answer = refuse(client, event, payload, f"its hook program failed ({type(error).__name__}).")
     return _print(answer)
+
+
+def _parse(arguments: list[str]) -> tuple[list[str], float]:
+    """The client, perhaps the event, and the time limit; 0 if none is given. Raises ValueError."""
+    names, timeout = arguments, 0.0
+    if "--timeout" in arguments:
+        at = arguments.index("--timeout")
+        names, timeout = [*arguments[:at], *arguments[at + 2 :]], float(*arguments[at + 1 : at + 2])
+    if not 1 <= len(names) <= 2 or names[0].startswith("-") or not 0 <= timeout <= LIMIT * 2:
+        raise ValueError(arguments)
+    return names, timeout
 
 
 def read_payload(parents: _Parents, descriptor: int = 0) -> bytes:
@@ -150,7 +166,9 @@ def read_payload(parents: _Parents, descriptor: int = 0) -> bytes:
     return b"".join(chunks)
 
 
-def ask(client: str, event: str, payload: bytes, parents: _Parents, deadline: float) -> dict[str, Any]:
+def ask(
+    client: str, event: str, payload: bytes, parents: _Parents, deadline: float, timeout: float = 0
+) -> dict[str, Any]:
     """The daemon's answer: what to print, and the exit status. Raises NoAnswer."""
     try:
         text = payload.decode()
@@ -165,7 +183,13 @@ def ask(client: str, event: str, payload: bytes, parents: _Parents, deadline: fl
     except HelloRefused as problem:
         raise NoAnswer(str(problem)) from None
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-    frame = {"client": client, "event": event[:80], "payload": text, "environment": variables}
+    frame = {
+        "client": client,
+        "event": event[:80],
+        "payload": text,
+        "environment": variables,
+        "timeout": timeout,
+    }
     with sock:
         try:
             sock.sendall(json.dumps(frame).encode() + b"\n")

@@ -78,6 +78,17 @@ class Approval:
     def plan(self) -> Plan | None:
         return self.draft and self.draft.plan
 
+    def restore_answer(self, answer: Answer, allowed: str, answered_ms: int) -> None:
+        """Set the answer that an earlier daemon recorded, `answered_ms` ago."""
+        self.answered, self.allowed = answer, allowed
+        self._closed_at = anyio.current_time() - answered_ms / 1000
+        self._decided.set()
+
+    @property
+    def closed_ms(self) -> int:
+        """How long ago it was closed."""
+        return _ms_since(self._closed_at)
+
     def show(self, draft: Draft) -> None:
         """Set the draft that would run and that people see."""
         self.draft = draft
@@ -147,7 +158,7 @@ class Approval:
 
     def closed(self) -> str:
         """Sentence about how the approval was closed, for a late answer."""
-        past = f"{format_age(_ms_since(self._closed_at))} ago"
+        past = f"{format_age(self.closed_ms)} ago"
         if self.answered is not None:
             word = "allowed" if self.answered.kind == "allow" else "denied"
             return f"Already {word} by {self.answered.by}, {past}."

@@ -120,6 +120,13 @@ class Call:
         return self.plan is not None and not self.plan.acts and self.approval is None
 
     @property
+    def is_allowed_later(self) -> bool:
+        """An agent that does its work itself was told to ask again, and the answer waits for it."""
+        answer = None if self.approval is None else self.approval.answered
+        is_handed_back = self.handed_back and self.assurance == "advisory" and self.plan is None
+        return is_handed_back and answer is not None and answer.kind == "allow" and self.outcome is None
+
+    @property
     def elapsed_ms(self) -> int:
         return int((anyio.current_time() - self.since) * 1000)
 

@@ -230,6 +230,12 @@ class Drafts:
             raise Refusal(parsed)
         return await self._plan_and_decide(parsed, input, content, caller)
 
+    async def wait_ready(self, tool: str, input: Json, answered_ms: int) -> None:
+        """Wait until work that was allowed `answered_ms` ago can begin. Raises UnknownEnd."""
+        parsed = parse(self._toolbox, tool, input)
+        if isinstance(parsed, ParsedCall):
+            await parsed.tool.wait_ready(parsed.input, answered_ms)
+
     def decide_again(self, draft: Draft, caller: Caller) -> Draft:
         """The same plan with a decision under the current rules."""
         return replace(draft, decision=self._decide(draft.planned, caller))

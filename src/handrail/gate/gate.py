@@ -32,7 +32,7 @@ from handrail.gate.draft import (
 from handrail.gate.operation import Operation
 from handrail.gate.pipeline import Pipeline, decide_again
 from handrail.gate.rules.rules import Rules
-from handrail.gate.tool import Refusal, Salvage, Tool, Toolbox
+from handrail.gate.tool import Salvage, Tool, Toolbox
 from handrail.store.actor import CLIENT, HANDRAIL, NOBODY, OPERATION, agent_actor
 from handrail.store.events import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
 from handrail.store.journal import Journal
@@ -132,22 +132,6 @@ class Gate:
         by = agent_actor(request.caller.client)
         self.settle(call, Outcome(ending=ending, by=by, result=result), stopped=True)
 
-    async def is_still_allowed(self, call: Call) -> bool:
-        """Whether a call that was allowed a while ago would do the same now, and nothing forbids it meanwhile."""
-        answer = None if call.approval is None else call.approval.answered
-        try:
-            now = await self.drafts.draft(
-                call.tool, call.input if call.edited is None else call.edited, call.caller
-            )
-        except Refusal:
-            return False
-        is_same = call.plan is not None and (now.plan.bound, now.plan.claims) == (
-            call.plan.bound,
-            call.plan.claims,
-        )
-        needs_rule = answer is None or answer.by.rule is not None
-        return is_same and now.decision.effect in (("allow",) if needs_rule else ("allow", "ask"))
-
     async def _handle(
         self, request: Request, opened: Callable[[Call], None] | None, *, advisory: bool
     ) -> Reply:
@@ -219,6 +203,19 @@ class Gate:
             call.title = parsed.tool.display(parsed.input)
             self._group.start_soon(self._run_call, call, partial(self._pipeline.resume, call, call.approval))
 
+    def restore_allowed(self, call: Call, approval: Approval) -> bool:
+        """Reopen a call that was allowed under an earlier daemon and has not begun; False if its tool keeps no answers.
+
+        It begins when its agent asks again, if it would still do what was allowed.
+        """
+        parsed = parse(self.toolbox, call.tool, call.input)
+        if isinstance(parsed, str) or not parsed.tool.keep_answer(parsed.input):
+            return False
+        call.approval = approval
+        self.open[call.id] = call
+        self._group.start_soon(self._run_call, call, partial(self._pipeline.resume, call, approval))
+        return True
+
     async def rejoin(self, call: Call, claims: tuple[Claim, ...], files: tuple[FileChange, ...]) -> bool:
         """Reopen a running call whose work outlived the daemon that started it; False if no such work is found.
 
@@ -259,6 +256,8 @@ class Gate:
         """Whether a call without an outcome is left to the next daemon."""
         if call.status == "waiting":
             return call.assurance == "bound"
+        if call.is_allowed_later:
+            return True
         stays = self._work_stays or call.assurance == "advisory"
         return stays and call.plan is not None and self.toolbox[call.tool].outlives_daemon(call)
 

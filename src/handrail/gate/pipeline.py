@@ -126,6 +126,8 @@ class Pipeline:
 
     async def _ask_again(self, call: Call, approval: Approval) -> Outcome:
         """Redraft, show the draft and wait. The digest stays the same, so a changed draft cannot run."""
+        if not approval.open:  # it was answered under an earlier daemon
+            return await self._ask(call, approval)
         with suppress(Refusal):
             draft = await self._drafts.draft(call.tool, call.input, call.caller)
             approval.asked = replace(_opened_event(approval.id, call, draft), digest=approval.digest)
@@ -150,6 +152,9 @@ class Pipeline:
     async def _act(self, call: Call, approval: Approval, answer: Answer) -> Outcome:
         """Redraft and run, if the digest is still the allowed one and no rule denies it."""
         new_input = call.input if answer.input is None else answer.input
+        await self._drafts.wait_ready(call.tool, new_input, approval.closed_ms)
+        if call.outcome is not None:  # the call ended meanwhile: it must not start
+            return call.outcome
         try:
             now = await self._drafts.draft(call.tool, new_input, call.caller, answer.content)
             plan = await now.planned.commented(answer.comments)

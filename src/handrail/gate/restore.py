@@ -1,15 +1,16 @@
 """Restore the open calls of the previous daemon, after a stop or a crash.
 
 A call whose process the keeper still holds stays running, handed back, and so does work that a client does itself; any
-other call that was running is interrupted. None is run again. A denied or expired call is settled so. A call that was waiting for approval stays waiting, except an
-advisory one: its agent is gone.
+other call that was running is interrupted. None is run again. A denied or expired call is settled so. A call that was
+waiting for approval stays waiting, except an advisory one: its agent is gone. An allow of advisory work whose agent was
+told to ask again is kept for it.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from handrail.gate.approval import Approval
+from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.pipeline import expired_outcome
@@ -53,12 +54,36 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
         elif approval is not None and approval.open:
             gate.restore(call, _opened_event(approval), max(0, _now_ms() - approval.opened_at))
             kept += 1
+        elif _is_allowed_later(detail) and gate.restore_allowed(call, _answered(gate, detail)):
+            kept += 1
         elif detail.call.started_at is None or not await gate.rejoin(call, detail.claims, detail.files):
             outcome = _outcome(call, detail, output_of)
             gate.settle(call, outcome)
             gate.watch_end(call)
             interrupted += outcome.ending == "interrupted"
     return Restored(interrupted=interrupted, approvals_kept=kept)
+
+
+def _is_allowed_later(detail: CallHistory) -> bool:
+    record, approval = detail.call, detail.approval
+    is_handed_back = record.assurance == "advisory" and record.handed_back_at is not None
+    is_allowed = approval is not None and approval.answer == "allow"
+    return is_handed_back and is_allowed and record.started_at is None
+
+
+def _answered(gate: Gate, detail: CallHistory) -> Approval:
+    record = detail.approval
+    assert record is not None
+    assert record.answered_at is not None
+    approval = Approval(gate.journal, _opened_event(record))
+    answer = Answer(
+        kind="allow",
+        by=actor_from_text(record.answered_by or ""),
+        reason=record.reason or "",
+        input=None if detail.asked is None else detail.input,
+    )
+    approval.restore_answer(answer, detail.allowed_digest, max(0, _now_ms() - record.answered_at))
+    return approval
 
 
 def _outcome(call: Call, detail: CallHistory, output_of: Callable[[str], Result | None]) -> Outcome:

@@ -212,6 +212,16 @@ class Tool(ABC, Generic[InputT, PlanT]):
     async def run(self, plan: PlanT, call: CallReport) -> Result:
         """Execute the plan, within the call's cancel scope. Raises Refusal or UnknownEnd."""
 
+    async def wait_ready(self, input: InputT, answered_ms: int) -> None:
+        """Wait until work that a person allowed can begin; `answered_ms` is how long ago that was. Raises UnknownEnd.
+
+        Only work that the agent does itself, and about which it will ask again, has to wait.
+        """
+
+    def keep_answer(self, input: InputT) -> bool:
+        """Whether an answer that an earlier daemon got, and did not use, is kept for the agent that will ask again."""
+        return False
+
     def outlives_daemon(self, call: CallReport) -> bool:
         """Whether the work of a running call goes on when the daemon is replaced."""
         return False

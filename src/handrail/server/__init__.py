@@ -7,7 +7,7 @@ EXPORTS = {
     "api.daemon_models": "Restart",
     "api.models": "now_ms",
     "app": "HOST WebServer build_guarded_app",
-    "client_hooks": "Hooks MARK",
+    "client_hooks": "Hooks KnownClients MARK",
     "client_sessions": "ClientNotice ClientSessions",
     "connection_limit": "ConnectionBudget",
     "context": "Presence ServerContext",

@@ -18,7 +18,6 @@ class HookCall:
     def __init__(self, client: str, work: OpenWork) -> None:
         self.client = client
         self.work = work
-        self.event = work.event
         self.call: Call | None = None
         self.waiters = 0
         self.delivered = False
@@ -26,7 +25,7 @@ class HookCall:
         self.granted = False
         """A permission request of the client was granted by it."""
         self.is_restored = False
-        """An earlier daemon allowed it. It answers no further hook; only the report of its end is awaited."""
+        """An earlier daemon let it begin. It answers no further hook; only the report of its end is awaited."""
         self.is_over = False
         self.problem = ""
         """Why nothing could be decided, as a sentence."""
@@ -36,8 +35,22 @@ class HookCall:
         self.call = call
 
     @property
+    def event(self) -> HookEvent:
+        """The client's last hook about it."""
+        return self.work.event
+
+    @property
     def is_kept(self) -> bool:
         """Whether the client was told to repeat it, and has not been answered since."""
+        return self._is_handed_back and not self.work.begun
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it was let begin while its last hook ended: the client was told to repeat it, and a lot may have changed."""
+        return self._is_handed_back and self.work.begun and not self.waiters
+
+    @property
+    def _is_handed_back(self) -> bool:
         return self.call is not None and self.call.handed_back and not self.delivered
 
     @property

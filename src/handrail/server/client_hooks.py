@@ -9,6 +9,7 @@ dialects do.
 import hmac
 import logging
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -26,6 +27,7 @@ from handrail.clients.hook_event import (
     HookDialect,
     HookEvent,
     Verdict,
+    Work,
 )
 from handrail.clients.open_work import ClientProcess, OpenWork, OpenWorks, WorkEnd
 from handrail.errors import Unwritable
@@ -40,10 +42,12 @@ from handrail.terminal.person_check import wait_for_exit
 log = logging.getLogger(__name__)
 
 _PAYLOAD = TypeAdapter(dict[str, JsonValue])
-KEPT_SECONDS = 3600.0
-"""How long an allow is kept for a client that was told to repeat its call. Bounds how old an answer can be used."""
 KEPT_MAX = 200
 """Denials kept for clients that were told to repeat their call; the oldest are dropped."""
+MARGIN_SECONDS = 8.0
+"""Time between our answer and the end of the client's limit. On a busy machine, a hook takes some of it to start."""
+RECORD_SECONDS = 3.0
+"""How long a hook waits, past its time, for an allow that is being recorded. Less than the client's limit leaves."""
 LARGE = 256 << 10
 """Bytes of a payload that is parsed in a thread, to keep the event loop free."""
 MARK = "HANDRAIL_HOSTED"
@@ -54,11 +58,11 @@ EVENT_FIELDS = ("hook_event_name", "hookEventName", "hookName", "agent_action_na
 CLAUDE = "claude"
 ALLOWED = "Allowed. Claude Code does this itself, and does not report its end."
 NO_REPORT = "The agent's turn ended without a report about this call, so its outcome is unknown."
+HARMLESS = "The client sent no report. This changes nothing outside of the agent."
 SESSION_OVER = "The client's session ended without a report about this call, so its outcome is unknown."
 CLIENT_OVER = "The client ended before it reported about this call, so its outcome is unknown."
-CHANGED = "What it would do has changed since it was allowed. It was not run; the client has asked again."
+NOT_OURS = "This MCP server has Handrail's name, but this client has not started Handrail's own."
 NOT_ANSWERED = "The client's hook ended before it got the answer, so it has probably not begun this."
-NOT_REPEATED = "It was allowed, and the client did not repeat it in time. It was not run."
 
 
 class BadPayload(ValueError):
@@ -85,6 +89,25 @@ class HookReport:
     mark: str = ""
     """The mark of an agent that Handrail hosts, or empty."""
     process: ClientProcess | None = None
+    timeout: float = 0.0
+    """Seconds after which the client ends the hook; 0 for the client's longest."""
+
+    def seconds(self, dialect: HookDialect) -> float:
+        """How long the client can wait for an answer."""
+        margin = max(MARGIN_SECONDS, self.timeout / 10)
+        return min(dialect.clock_seconds, self.timeout - margin) if self.timeout else dialect.clock_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownClients:
+    """What the daemon knows about a client besides its reports."""
+
+    mark: str
+    """The secret of agents that this daemon hosts."""
+    has_server: Callable[[ClientProcess], bool]
+    """Whether a client has started our MCP server."""
+    has_session: Callable[[str], bool]
+    """Whether a hosted agent has this session."""
 
 
 class Hooks:
@@ -96,14 +119,13 @@ class Hooks:
         works: OpenWorks,
         dialects: Mapping[str, HookDialect],
         find_workspace: Callable[[str], str | None],
-        mark: str,
+        known: KnownClients,
     ) -> None:
-        """`mark` is the secret of agents that this daemon hosts."""
         self._gate = gate
         self._works = works
         self._dialects = dialects
         self._find_workspace = find_workspace
-        self._mark = mark
+        self._known = known
         self._calls: dict[str, HookCall] = {}
         """Open and kept calls by the id of their work, oldest first."""
         self._watched: set[ClientProcess] = set()
@@ -118,13 +140,14 @@ class Hooks:
             await anyio.sleep_forever()
 
     def _follow_restored(self, group: TaskGroup) -> None:
-        """Follow the calls that an earlier daemon allowed, and that `client_work` found again."""
+        """Follow the calls that an earlier daemon allowed: those that have begun, and those that wait for a repetition."""
         for call in self._gate.open.values():
             work = self._works.get(str(call.input.get("work"))) if call.tool == CLIENT_WORK else None
             if work is None:
                 continue
             opened = self._calls[work.id] = HookCall(str(call.input.get("client")), work)
-            opened.call, opened.delivered, opened.is_restored = call, True, True
+            opened.call = call
+            opened.delivered = opened.is_restored = work.begun
             group.start_soon(self._follow, opened, None)
             self._watch(work.process)
 
@@ -140,6 +163,9 @@ class Hooks:
             event = dialect.read(payload, report.environment)
         except ValueError as problem:
             raise BadPayload(f"{report.client}'s payload is not understood. {problem}") from None
+        if self._is_hosted(report) and self._known.has_session(event.session):
+            # Its thread shows this work. One call for it is enough.
+            return dialect.answer(event, Verdict(effect="pass"))
         for observer in self.observers:
             observer.observe(report.client, event, report.process)
         verdict = await self._handle(report, dialect, event, payload)
@@ -174,19 +200,34 @@ class Hooks:
     async def _judge(
         self, report: HookReport, dialect: HookDialect, event: HookEvent, payload: Json
     ) -> Verdict:
+        is_hosted = self._is_hosted(report)  # by its session, another client that a hosted agent has started
         if event.work is not None and event.work.ours:
-            # Our own tool asks through its own call. A request for permission is granted, so that nobody is asked twice.
-            return Verdict(effect="allow" if event.kind == "permission" else "pass")
+            if is_hosted or self._is_ours(event.work, report.process):
+                # Our own tool asks through its own call. A permission is granted, so that nobody is asked twice.
+                return Verdict(effect="allow" if event.kind == "permission" else "pass")
+            event = replace(event, work=replace(event.work, ours=False, warning=NOT_OURS))
         read = partial(read_edited, dialect, payload, event.input, report.environment)
-        is_hosted = bool(report.mark) and hmac.compare_digest(report.mark.encode(), self._mark.encode())
         verdict = await self.decide(
             report.client,
             OpenWork(event, read, dialect.edits, report.process),
             self._build_caller(report.client, event),
-            dialect.clock_seconds,
+            report.seconds(dialect),
             is_hosted=is_hosted,
         )
         return Verdict(effect="pass") if is_hosted else verdict
+
+    def _is_ours(self, work: Work, process: ClientProcess | None) -> bool:
+        """Whether a server that has our name is ours: the client tells where it comes from, or has started our door.
+
+        Where the system does not show who started what, the name has to do.
+        """
+        if process is None:
+            return work.is_vouched or sys.platform != "linux"
+        return work.is_vouched or self._known.has_server(process)
+
+    def _is_hosted(self, report: HookReport) -> bool:
+        """Whether the client is an agent that Handrail hosts, or was started by one."""
+        return bool(report.mark) and hmac.compare_digest(report.mark.encode(), self._known.mark.encode())
 
     async def approve(self, caller: Caller, tool: str, input: Json, call: str) -> Verdict:
         """Judge a tool call about which Claude Code asks through its permission prompt tool.
@@ -218,24 +259,25 @@ class Hooks:
             found = self._find(client, work.event)
             if found is None:
                 found = self._open(client, work, caller, is_hosted=is_hosted)
-            if work.event.call and found.is_kept:
-                found.event = work.event  # the client's new id, under which it will report the end
-            was_kept = found.is_kept
-            await self._wait(found, deadline - anyio.current_time())
-            if was_kept and not await self._is_still_allowed(found):
+            if found.is_missed:
+                self._withdraw(found)
+                self._calls.pop(found.work.id, None)
                 continue
-            verdict = self._verdict(found, work.event)
+            was_kept = found.is_kept
+            if was_kept:
+                found.work.renew(work)  # with the client's new id, under which it will report the end
+            await self._wait(found, deadline - anyio.current_time())
+            verdict = None if was_kept and self._has_changed(found) else self._verdict(found, work.event)
             if verdict is not None:
                 return verdict
 
-    async def _is_still_allowed(self, opened: HookCall) -> bool:
-        """Whether a kept allow still holds; if not, it is used up, and the question is asked again."""
-        call = opened.call
-        if call is None or not opened.work.begun or opened.is_over or await self._gate.is_still_allowed(call):
-            return True
+    def _has_changed(self, opened: HookCall) -> bool:
+        """Whether a kept allow does not hold any more: it is used up, and the question is asked again."""
+        outcome = None if opened.call is None else opened.call.outcome
+        if outcome is None or outcome.ending not in ("failed", "interrupted"):
+            return False
         self._calls.pop(opened.work.id, None)
-        opened.work.report_end(WorkEnd(unknown=CHANGED))
-        return False
+        return True
 
     def _find(self, client: str, event: HookEvent) -> HookCall | None:
         """The call that an event is about: the same tool call, a repeated one, or one that a permission is asked for."""
@@ -250,7 +292,9 @@ class Hooks:
             (
                 each
                 for each in among
-                if each.is_kept and each.event.cwd == event.cwd and each.has_same_input(event)
+                if (each.is_kept or each.is_missed)
+                and each.event.cwd == event.cwd
+                and each.has_same_input(event)
             ),
             None,
         )
@@ -283,7 +327,7 @@ class Hooks:
                 if request is not None:
                     await self._gate.ask(request, opened.opened)
                 if opened.call is not None:
-                    await self._wait_settled(opened)
+                    await opened.call.settled()
         except Unwritable as problem:
             opened.problem = str(problem)
         except Exception:
@@ -292,26 +336,14 @@ class Hooks:
         finally:
             opened.is_over = True
             opened.work.decided.set()
-            self._works.pop(opened.work.id, None)
+            if opened.call is None or opened.call.outcome is not None:  # else it is left to the next daemon
+                self._works.pop(opened.work.id, None)
             self._forget(opened)
-
-    async def _wait_settled(self, opened: HookCall) -> None:
-        assert opened.call is not None
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._end_kept, opened)
-            await opened.call.settled()
-            group.cancel_scope.cancel()
-
-    async def _end_kept(self, opened: HookCall) -> None:
-        """End an allowed call that the client was told to repeat, and did not."""
-        await opened.work.decided.wait()
-        await anyio.sleep(KEPT_SECONDS)
-        if not opened.delivered:
-            opened.work.report_end(WorkEnd(unknown=NOT_REPEATED))
 
     def _forget(self, opened: HookCall) -> None:
         """Keep a denial for the client that will repeat its call; forget every other call that is over."""
-        if not opened.is_kept or opened.work.begun:
+        outcome = None if opened.call is None else opened.call.outcome
+        if not opened.is_kept or outcome is None or outcome.ending == "interrupted":
             self._calls.pop(opened.work.id, None)
         kept = [each for each in self._calls.values() if each.is_over]
         for each in kept[:-KEPT_MAX]:
@@ -320,20 +352,28 @@ class Hooks:
     async def _wait(self, opened: HookCall, seconds: float) -> None:
         """Wait for the decision. If the last client that waits is gone, the question is withdrawn."""
         opened.waiters += 1
+        opened.work.want()
         try:
             with anyio.move_on_after(max(0.0, seconds)):
                 await opened.work.decided.wait()
+            if not self._hand_back(opened):
+                with anyio.move_on_after(RECORD_SECONDS):
+                    await opened.work.decided.wait()
         except anyio.get_cancelled_exc_class():
             opened.waiters -= 1
             self._withdraw(opened)
             raise
         opened.waiters -= 1
+
+    def _hand_back(self, opened: HookCall) -> bool:
+        """Hand an undecided call back; False if its allow is being recorded, for which it is worth to wait."""
         if opened.work.decided.is_set():
-            return
+            return True
         if opened.call is None:
             opened.scope.cancel()
-        else:
-            opened.call.hand_back()
+            return True
+        opened.call.hand_back()
+        return opened.waiters > 1 or opened.work.leave()
 
     def _withdraw(self, opened: HookCall) -> None:
         """Withdraw the question that nobody waits for, unless the client was told to repeat its call."""
@@ -343,6 +383,8 @@ class Hooks:
             opened.work.report_end(WorkEnd(unknown=NOT_ANSWERED))
         elif not opened.work.decided.is_set() and not (opened.call and opened.call.handed_back):
             opened.scope.cancel()
+        elif not opened.work.leave():
+            opened.work.report_end(WorkEnd(unknown=NOT_ANSWERED))
 
     def _verdict(self, opened: HookCall, event: HookEvent) -> Verdict | None:
         """The answer to one hook; None if the call that it waited for is of no use to it."""
@@ -392,7 +434,9 @@ class Hooks:
         why = SESSION_OVER if event.kind == "session_ended" else NO_REPORT
         for each in self._running():
             if (each.client, each.event.session) == (client, event.session):
-                each.work.report_end(WorkEnd(unknown=why, by_files=True))
+                is_harmless = each.event.work is not None and each.event.work.sort == "harmless"
+                end = WorkEnd(output=HARMLESS) if is_harmless else WorkEnd(unknown=why, by_files=True)
+                each.work.report_end(end)
 
     def _check_unreported(self, client: str, event: HookEvent) -> None:
         """Settle the edits of this session that the client does not report, if they are done."""

@@ -29,6 +29,7 @@ from handrail.store.records import Records
 from handrail.store.search_index import SearchIndex
 from handrail.store.threads.threads import Threads
 from handrail.terminal.open_shell import TerminalSettings
+from handrail.terminal.person_check import DoorLaunchers
 from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.terminals import Terminals
 
@@ -99,6 +100,8 @@ class ServerContext:
     undo: Undoer
     marked: MarksCache
     access: Access
+    launchers: DoorLaunchers
+    """The processes of agents, which no key of a browser signs in."""
     url: str
     command_line: str
     started: Restart

@@ -38,6 +38,7 @@ class HookFrame(BaseModel):
     payload: Annotated[str, Field(max_length=HOOK_MAX)]
     event: Annotated[str, Field(max_length=80)] = ""
     environment: dict[str, Annotated[str, Field(max_length=4096)]] = {}
+    timeout: Annotated[float, Field(ge=0)] = 0
 
 
 async def serve_hook(hooks: Hooks, lines: Lines, mark: str, process: ClientProcess | None) -> None:
@@ -85,6 +86,7 @@ async def _judge(hooks: Hooks, line: bytes | None, mark: str, process: ClientPro
         environment=frame.environment,
         mark=mark,
         process=process,
+        timeout=frame.timeout,
     )
     try:
         answer = await hooks.answer(report)

@@ -150,6 +150,8 @@ class CallHistory:
     files: tuple[FileChange, ...]
     """The planned file changes, once it started."""
     result: Result | None
+    allowed_digest: str
+    """Digest of what the answer of the latest approval allows; empty if nothing was allowed."""
     receipt: Receipt | None
     """The receipt of the stop, if any; otherwise of the settling."""
 
@@ -274,8 +276,8 @@ class CallQueries(Queries):
 
 def _detail(db: sqlite3.Connection, row: sqlite3.Row) -> CallHistory:
     asked = db.execute(f"{APPROVALS} WHERE approvals.id = ?", (row["approval"],)).fetchone()
-    edited = asked["answered_seq"] if asked is not None and asked["edited"] else None
-    seqs = (row["opened_seq"], edited, row["started_seq"], row["settled_seq"], row["stopped_seq"])
+    answered = None if asked is None else asked["answered_seq"]
+    seqs = (row["opened_seq"], answered, row["started_seq"], row["settled_seq"], row["stopped_seq"])
     payloads = db.execute(_PAYLOADS, seqs).fetchall()
     return detail_of(call_of(row), None if asked is None else approval_of(asked), payloads)
 
@@ -323,12 +325,13 @@ def detail_of(
 ) -> CallHistory:
     """Combine a call with the large fields of its events. `payloads` are in order, without erased ones."""
     given = edited = result = receipt = None
+    allowed = ""
     claims, files = approval.claims if approval else (), ()
     for row in payloads:
         match _payload_adapter().validate_json(row["payload"]):
             case CallOpened(input=given):
                 pass
-            case ApprovalAnswered(input=edited):
+            case ApprovalAnswered(input=edited, digest=allowed):
                 pass
             case CallStarted(claims=claims, files=files):
                 pass
@@ -345,6 +348,7 @@ def detail_of(
         approval=approval,
         files=files,
         result=result,
+        allowed_digest=allowed,
         receipt=receipt,
     )
 

@@ -8,7 +8,7 @@ import json
 import os
 import socket
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -36,13 +36,25 @@ class DoorLaunchers:
 
     def __init__(self, kept: bytes = b"", keeper_pid: Callable[[], int] = lambda: 0) -> None:
         """`kept` is what `keep` was called with before a restart."""
-        self._launchers = _load(kept)
+        self._launchers, self._servers = _load(kept)
         self._keeper_pid = keeper_pid
         self._reference = lineage.reference()
         self.keep: Callable[[bytes], None] = lambda _blob: None
         """Called with the serialised launchers after each change. The keeper holds them for the next daemon."""
         self.on_change: list[Callable[[], None]] = []
         """Called after each change, which may make an agent of a process that decides now."""
+
+    def launched_server(self, connection: socket.socket) -> None:
+        """Record the process that started this door as its MCP server, whether it is marked or not."""
+        client = find_waiting_process(connection)
+        if client is not None and client.identity not in self._servers:
+            living = [each for each in self._servers if lineage.identity(each[0]) == each]
+            self._servers = dict.fromkeys([*living, client.identity][-MOST_LAUNCHERS:])
+            self._keep()
+
+    def has_server(self, client: Identity) -> bool:
+        """Whether a process has started a door as its MCP server."""
+        return client in self._servers
 
     def launched_door(self, connection: socket.socket) -> None:
         """Record the processes that launched this door, while its launcher lives.
@@ -70,6 +82,13 @@ class DoorLaunchers:
             return None if peer.is_alive() else NO_PERSON
         finally:
             peer.close()
+
+    def refusal_of_process(self, process: Identity) -> str | None:
+        """Why a process that runs now does not count as a person's; None if it may be."""
+        if lineage.is_marked(process[0], self._reference):
+            return self._explain_mark(process[0])
+        is_same = lineage.identity(process[0]) == process
+        return None if is_same and not self.is_agent(process[0]) else NO_PERSON
 
     def is_launcher(self, identity: Identity) -> bool:
         """Whether this process has launched a door, itself or through a program that it started."""
@@ -109,9 +128,13 @@ class DoorLaunchers:
         if fresh:
             living = [each for each in self._launchers if lineage.identity(each[0]) == each]
             self._launchers = dict.fromkeys([*living, *fresh][-MOST_LAUNCHERS:])
-            self.keep(json.dumps(list(self._launchers)).encode())
+            self._keep()
             for tell in self.on_change:
                 tell()
+
+    def _keep(self) -> None:
+        lists = {"launchers": list(self._launchers), "servers": list(self._servers)}
+        self.keep(json.dumps(lists).encode())
 
     def _explain_mark(self, pid: int) -> str:
         """A marked peer below the keeper was started by Handrail; any other has a mark that needs an explanation."""
@@ -120,12 +143,21 @@ class DoorLaunchers:
         return NO_PERSON if is_below else lineage.explain_mark(pid)
 
 
-def _load(kept: bytes) -> dict[Identity, None]:
-    """The launchers that are still alive, oldest first. Ignores what another program stored in a keeper of its own."""
+def _load(kept: bytes) -> tuple[dict[Identity, None], dict[Identity, None]]:
+    """The launchers and clients that are still alive, oldest first.
+
+    An earlier version stored the launchers alone. Ignores what another program stored in a keeper of its own.
+    """
     try:
-        known = [(int(pid), int(start)) for pid, start in json.loads(kept or b"[]")]
+        stored: Any = json.loads(kept or b"[]")
+        lists: dict[str, Any] = stored if "launchers" in stored else {"launchers": stored}
+        return _living(lists.get("launchers", ())), _living(lists.get("servers", ()))
     except (ValueError, TypeError):
-        return {}
+        return {}, {}
+
+
+def _living(stored: Any) -> dict[Identity, None]:
+    known = [(int(pid), int(start)) for pid, start in stored]
     return dict.fromkeys(each for each in known if lineage.identity(each[0]) == each)
 
 
@@ -187,9 +219,13 @@ class WaitingProcess(NamedTuple):
     start: int
     name: str
 
+    @property
+    def identity(self) -> Identity:
+        return self.pid, self.start
+
 
 def find_waiting_process(connection: socket.socket) -> WaitingProcess | None:
-    """The process that waits for a hook: its parent or, if that is a shell, the parent of the shell."""
+    """The process that waits for a hook or a door: its parent or, if that is a shell, the parent of the shell."""
     peer = lineage.Peer.of(connection)
     try:
         above = _above(lineage.read_stat(peer.pid))

@@ -42,14 +42,19 @@ from handrail.tools.workspace import Place, Workspace
 
 PATHS_MAX = 400
 """Paths, lines and addresses judged in one question; a person cannot review more. More make the claim opaque."""
+KEPT_SECONDS = 3600.0
+"""How long an allow is kept for a client that was told to repeat its call. Bounds how old an answer can be used."""
 OUTPUT_MAX = 60_000
 """Characters of a client's output that are kept, at each end: its transcript has the rest."""
-HOSTED = "Handrail hosts this agent, which asks over its own protocol. This is only recorded."
+HOSTED = (
+    "An agent that Handrail hosts has started this, and it asks over its own protocol. This is only recorded."
+)
 GONE = "Handrail was restarted since this was asked. Ask again."
 UNKNOWN_TOOL = "Handrail does not know this tool"
 TOO_MUCH = "it touches more than anybody could judge"
 NO_ADDRESS = "Handrail does not see which machines it would reach"
 SEEN = "The client sent no report. The files hold what was allowed."
+NOT_REPEATED = "It was allowed, and the client did not repeat it in time. It was not run."
 ONLY_INPUT = "Only `input` can be edited: the other fields say who asks."
 
 
@@ -147,6 +152,16 @@ class ClientWork(Tool[ClientWorkInput, ClientPlan]):
         work.begin()
         return await self._follow(plan, work, call)
 
+    async def wait_ready(self, input: ClientWorkInput, answered_ms: int) -> None:
+        """Wait for the client, if it was told to repeat its call."""
+        work = self._works.get(input.work)
+        if work is None or not await work.wait_wanted(KEPT_SECONDS - answered_ms / 1000):
+            raise UnknownEnd(NOT_REPEATED)
+
+    def keep_answer(self, input: ClientWorkInput) -> bool:
+        self._hold(input)
+        return True
+
     def outlives_daemon(self, call: CallReport) -> bool:
         return isinstance(call.plan, ClientPlan) and call.plan.process is not None
 
@@ -154,6 +169,12 @@ class ClientWork(Tool[ClientWorkInput, ClientPlan]):
         """Hold it open again, for the client's report. Whether the client still runs is for the hook server to see."""
         if input.process is None:
             return None
+        work = self._hold(input)
+        work.begin()
+        return ClientPlan(claims=(), bound={}, work=work.id, client=input.client, process=input.process)
+
+    def _hold(self, input: ClientWorkInput) -> OpenWork:
+        """The work of an earlier daemon, without the client's payload."""
         event = HookEvent(
             kind="before",
             session=input.session,
@@ -162,10 +183,8 @@ class ClientWork(Tool[ClientWorkInput, ClientPlan]):
             input=input.input,
             call=input.call,
         )
-        work = OpenWork(event, _refuse_read, GONE, input.process, input.work)
-        work.begin()
-        self._works[work.id] = work
-        return ClientPlan(claims=(), bound={}, work=work.id, client=input.client, process=input.process)
+        work = self._works[input.work] = OpenWork(event, _refuse_read, GONE, input.process, input.work)
+        return work
 
     async def rejoin(self, plan: ClientPlan, call: CallReport) -> Result:
         return await self._follow(plan, self._works[plan.work], call)

@@ -167,6 +167,9 @@ class Actor:
         await self.do_finish({"finish": step["busy"], "how": "cancelled"})
         await self.act(step.get("then", ()))
 
+    async def do_take_steering(self, step: Obj) -> None:
+        self.kept[step["take_steering"]] = await self.session.steered.get()
+
     # Requests to the client
 
     async def request(self, step: Obj, method: str, params: Any) -> None:

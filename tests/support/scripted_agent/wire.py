@@ -73,5 +73,7 @@ class Session:
         self.cancel_stop = "cancelled"
         self.waits_for_answers = False
         self.running: asyncio.Task[Any] | None = None
+        self.steered: asyncio.Queue[str] = asyncio.Queue()
+        """Messages that came while it worked."""
         self.doing: dict[str, asyncio.Event] = {}
         """The open activities; an event is set when its activity is cancelled."""

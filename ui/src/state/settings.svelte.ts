@@ -41,6 +41,12 @@ class Settings {
     keep("diff", on ? "split" : "unified");
   }
 
+  /** Uses the theme of the program around the page, from now on. */
+  follow(theme: "light" | "dark"): void {
+    this.theme = theme;
+    this.paint();
+  }
+
   private paint(): void {
     document.documentElement.dataset.theme = this.theme;
   }

@@ -75,6 +75,21 @@ class Agent:
 
     async def open(self, folder: Folder, handler: SessionHandler) -> Session:
         """Open a new session. Raises AgentError, with the ways to log in if a login is missing."""
+        return await self._open_by("session/new", folder.params(self.about), handler)
+
+    async def copy_session(self, session: str, folder: Folder, handler: SessionHandler) -> Session | None:
+        """Open a copy of a session; None if the agent cannot copy it. Raises AgentError if it cannot answer."""
+        if not self.about.session("fork"):
+            return None
+        try:
+            params = {"sessionId": session, **folder.params(self.about)}
+            return await self._open_by("session/fork", params, handler)
+        except AgentError as problem:
+            if problem.code is None or problem.code == LOGIN_NEEDED:
+                raise
+            return None  # it has no record of this session
+
+    async def _open_by(self, method: str, params: Json, handler: SessionHandler) -> Session:
         sessions, duplicates = list[Session](), list[str]()
 
         def on_answer(answer: Any) -> None:
@@ -89,7 +104,7 @@ class Agent:
 
         self.sessions.opening += 1
         try:
-            await self.request("session/new", folder.params(self.about), on_answer=on_answer)
+            await self.request(method, params, on_answer=on_answer)
         finally:
             self.sessions.opening -= 1
         if duplicates:
@@ -116,6 +131,23 @@ class Agent:
             session_found := await self._resume_by("session/load", session, folder, handler)
         ):
             return session_found, "loaded"
+        return None
+
+    async def load(
+        self, session: str, folder: Folder, handler: SessionHandler
+    ) -> tuple[Session, Literal["resumed", "loaded"]] | None:
+        """Take up a session that we do not know: loaded if the agent can, so that the handler gets its history.
+
+        None if the agent can neither load nor resume it. Raises AgentError.
+        """
+        if self.about.loads and (
+            loaded := await self._resume_by("session/load", session, folder, handler, muted=False)
+        ):
+            return loaded, "loaded"
+        if self.about.session("resume") and (
+            resumed := await self._resume_by("session/resume", session, folder, handler)
+        ):
+            return resumed, "resumed"
         return None
 
     async def login(self, method: str) -> None:
@@ -181,7 +213,7 @@ class Agent:
         self.gone.set()
 
     async def _resume_by(
-        self, method: str, session: str, folder: Folder, handler: SessionHandler
+        self, method: str, session: str, folder: Folder, handler: SessionHandler, *, muted: bool = True
     ) -> Session | None:
         resumed = Session(self, session)
 
@@ -189,7 +221,7 @@ class Agent:
             self.sessions.add(session, handler)
             resumed.tell_settings(answer)
 
-        self.sessions.add(session, handler, muted=True)
+        self.sessions.add(session, handler, muted=muted)
         try:
             params = {"sessionId": session, **folder.params(self.about)}
             await self.request(method, params, on_answer=on_answer)

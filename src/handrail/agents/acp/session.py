@@ -4,7 +4,7 @@ Translates its modes, options and models into updates for the session's handler.
 of messages, or how a session is opened (`agent.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from handrail.agents.acp.acp_connection import OutgoingRequest
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.acp.capabilities import CANCEL_ACTIVITY
+from handrail.agents.acp.capabilities import CANCEL_ACTIVITY, STEER, STEER_META, is_steered
 from handrail.store.values import Json
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CANCEL_SECONDS = 10.0
 """Seconds for an agent to confirm that it ends an activity: a person waits for it."""
+STEER_SECONDS = 10.0
+"""Seconds for an agent to confirm that it takes a message while it works: a person waits for it."""
 MODEL = "_model"
 """The option id for the models of an agent that lists them apart from its options."""
 
@@ -61,6 +63,19 @@ class Session:
         finally:
             self.agent.prompts_running -= 1
         return _parse_result(answer)
+
+    async def steer(self, blocks: Sequence[Json], on_taken: Callable[[], None]) -> bool:
+        """Give the agent a message for the prompt that it works on; False if it works on none. Raises AgentError.
+
+        `on_taken` is called before any later update of the session is handled.
+        """
+
+        def on_answer(answer: Any) -> None:
+            if is_steered(answer):
+                on_taken()
+
+        params: Json = {"sessionId": self.id, "prompt": list(blocks), "_meta": STEER_META}
+        return is_steered(await self.agent.request(STEER, params, STEER_SECONDS, on_answer))
 
     async def set_mode(self, id: str) -> None:
         """Raises AgentError, as do all requests below."""

@@ -51,6 +51,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 ScopeOption = Annotated[
     Literal["user", "project"], typer.Option(help="Your own configuration, or files in this project.")
 ]
+SHORTEST_TIMEOUT = 15
+"""Seconds. A hook on a busy machine takes some of them to start and to answer."""
 _STYLES = {
     "connected": "green",
     "drifted": "yellow",
@@ -71,6 +73,7 @@ def add_to(app: typer.Typer) -> None:
         "handrail connect claude --scope project",
         "handrail connect claude --locked",
         "handrail connect gemini --single-question",
+        "handrail connect claude --hook-timeout 600",
         "handrail connect claude --prove",
         "handrail connect code-server",
     )(connect)
@@ -88,6 +91,7 @@ class Wish:
     has_hooks: bool
     is_locked: bool
     is_single_question: bool
+    hook_timeout: int
     is_forced: bool
     launcher: str
 
@@ -115,6 +119,15 @@ def connect(
             help="Keep the client from asking after an allow (Gemini CLI). Where its hooks are off, nobody is asked then.",
         ),
     ] = False,
+    hook_timeout: Annotated[
+        int,
+        typer.Option(
+            "--hook-timeout",
+            metavar="SECONDS",
+            min=0,
+            help="How long a tool call waits for you; then the agent is told to repeat it. 0: as long as the client can.",
+        ),
+    ] = 0,
     undo: Annotated[bool, typer.Option("--undo", help="The same as `handrail disconnect`.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also if it is not installed, or has another Handrail.")
@@ -149,6 +162,7 @@ def connect(
         has_hooks=hooks,
         is_locked=locked,
         is_single_question=single_question,
+        hook_timeout=hook_timeout,
         is_forced=force,
         launcher=launcher,
     )
@@ -246,6 +260,7 @@ def _build_setup(client: Client, machine: Machine, wish: Wish) -> Setup:
         has_hooks=wish.has_hooks and client.has_hooks,
         is_locked=wish.is_locked,
         is_single_question=wish.is_single_question,
+        hook_timeout=wish.hook_timeout,
     )
 
 
@@ -277,6 +292,10 @@ def _check_wish(client: Client, wish: Wish) -> None:
         raise Failure("--locked is for the whole machine; leave out --scope.")
     if wish.scope == "project" and not client.has_project_scope:
         raise Failure(f"{client.title} takes hooks from your own configuration only; leave out --scope.")
+    if 0 < wish.hook_timeout < SHORTEST_TIMEOUT:
+        raise Failure(
+            f"--hook-timeout is at least {SHORTEST_TIMEOUT} seconds: Handrail must answer before the client's limit."
+        )
     if wish.is_single_question:
         _check_single_question(client, wish)
     if not wish.has_mcp and not (wish.has_hooks and client.has_hooks):

@@ -142,8 +142,11 @@ def _read(file: Path) -> bytes:
 MOST_SHOWN = 5
 
 
-def find_by_prefix(typed: str, ids: Iterable[str], noun: str) -> str:
-    """The id that equals `typed`, or the only one that starts with it. Raises Failure if none or several do."""
+def find_by_prefix(typed: str, ids: Iterable[str], noun: str, command: str = "") -> str:
+    """The id that equals `typed`, or the only one that starts with it. Raises Failure if none or several do.
+
+    `command` lists what there is; default: the plural of the noun.
+    """
     known = list(ids)
     if typed in known:
         return typed
@@ -151,6 +154,6 @@ def find_by_prefix(typed: str, ids: Iterable[str], noun: str) -> str:
     if len(matches) == 1:
         return matches[0]
     if not matches:
-        raise Failure(f"There is no {noun} {typed}. `handrail {noun}s` lists what there is.")
+        raise Failure(f"There is no {noun} {typed}. `handrail {command or f'{noun}s'}` lists what there is.")
     listed = ", ".join(matches[:MOST_SHOWN]) + (" …" if len(matches) > MOST_SHOWN else "")
     raise Failure(f"{typed} is the beginning of {len(matches)} {noun}s: {listed}. Type more of it.")

@@ -231,18 +231,6 @@ class CompleteBody(Wire):
     comments: Annotated[tuple[Comment, ...], Field(max_length=1000)] = ()
 
 
-class SignInBody(Wire):
-    """A one-time sign-in code."""
-
-    code: Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class SignedIn(Wire):
-    """The page's bearer. The page keeps it in memory only."""
-
-    bearer: str
-
-
 class CredentialBody(Wire):
     """A client to issue a call credential for."""
 

@@ -186,6 +186,7 @@ class LocalSocketServer:
         elif hello.want == "mcp":
             if not hello.orphaned:
                 self._lineage.launched_door(raw)
+                self._lineage.launched_server(raw)
             await self._serve_door(stream, lines, hello)
         elif hello.want in ("hook", "canary"):
             await self._serve_hook(stream, lines, hello, raw)

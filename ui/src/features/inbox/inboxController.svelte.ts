@@ -47,6 +47,7 @@ export class InboxController {
   filter = $state("");
   completing = $state(false);
   helpOpen = $state(false);
+  signInsOpen = $state(false);
   /** "Why am I asked?" is open. */
   whyOpen = $state(false);
   /** The dialog that allows several low-risk calls is open. */
