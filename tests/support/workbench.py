@@ -7,7 +7,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
@@ -20,24 +20,23 @@ from tests.support.daemon_home import eventually, free_port
 
 SECONDS = 120.0
 """For anything that the workbench does: under load an activation alone takes half a minute."""
-SETTINGS = {
+_HAS_TEXT = (
+    "part => document.querySelector('.interactive-input-part').innerText.replace(/\\s/g, '').includes(part)"
+)
+SETTINGS: dict[str, object] = {
     "terminal.integrated.gpuAcceleration": "off",
     "terminal.integrated.enablePersistentSessions": False,
     "workbench.startupEditor": "none",
-    "workbench.colorTheme": "Default Dark Modern",
-    "security.workspace.trust.enabled": False,
-    "chat.viewSessions.enabled": True,
-    "window.titleBarStyle": "custom",
 }
 
 
 @contextmanager
-def code_server(home: Path, *flags: str) -> Generator[str]:
+def code_server(home: Path, *flags: str, theme: str = "Default Dark Modern") -> Generator[str]:
     """A running code-server; yields its address."""
     assert ENTRY.is_file(), "code-server is not installed; run `make editors`"
     data = home / "data"
     (data / "User").mkdir(parents=True)
-    (data / "User" / "settings.json").write_text(json.dumps(SETTINGS))
+    (data / "User" / "settings.json").write_text(json.dumps({**SETTINGS, "workbench.colorTheme": theme}))
     (home / "config.yaml").write_text("")
     port = free_port()
     command = [
@@ -104,15 +103,47 @@ class Workbench:
         await self.page.locator(".quick-input-list .monaco-list-row").first.wait_for()
         await self.page.keyboard.press("Enter")
 
-    def shown(self, text: str | re.Pattern[str], within: str = "body") -> Locator:
+    def shown(self, text: str | re.Pattern[str]) -> Locator:
         """Visible text: confirmations exist twice, once in a hidden list."""
-        return self.page.locator(within).get_by_text(text).filter(visible=True).first
+        return self.page.get_by_text(text).filter(visible=True).first
 
-    async def screenshot(self, path: Path) -> None:
-        await self.page.screenshot(path=path)
+    def button(self, label: str) -> Locator:
+        """A visible button whose accessible name begins so."""
+        return self.page.locator(f'[aria-label^="{label}"]').filter(visible=True).first
 
+    async def open_chat(self) -> None:
+        """Show VS Code's chat with the list of sessions, which stands beside it only in a wide bar."""
+        await self.command("Chat: Open Chat")
+        await self._input.wait_for()
+        await self.command("View: Maximize Secondary Side Bar")
+        await self.shown("New Session").wait_for()
 
-def screenshots() -> Sequence[Path]:
-    """Where screenshots are kept for a look, if HANDRAIL_SCREENSHOTS names a folder."""
-    folder = os.environ.get("HANDRAIL_SCREENSHOTS")
-    return [Path(folder)] if folder else []
+    @property
+    def _input(self) -> Locator:
+        return self.page.locator(".interactive-input-part .monaco-editor").filter(visible=True).first
+
+    async def say(self, text: str) -> None:
+        """Type a prompt into the chat, and send it."""
+        await self._input.click()
+        await self.page.keyboard.insert_text(text)
+        await self.page.wait_for_function(_HAS_TEXT, arg="".join(text.split())[:12])
+        await self.page.keyboard.press("Enter")
+
+    async def answered(self, text: str) -> None:
+        """Wait until an answer begins with these words."""
+        await self.shown(re.compile(f"^{re.escape(text)}")).wait_for()
+
+    async def choose(self, option: str) -> None:
+        """Choose an option of a confirmation from its drop-down."""
+        await (
+            self.page.locator(".interactive-session .monaco-dropdown-button")
+            .filter(visible=True)
+            .first.click()
+        )
+        item = self.page.locator(".context-view .action-label, .action-list-item").filter(visible=True)
+        await item.filter(has_text=option).first.click()
+
+    async def keep_screenshot(self, name: str) -> None:
+        """Keep a screenshot for a look, if HANDRAIL_SCREENSHOTS names a folder."""
+        if folder := os.environ.get("HANDRAIL_SCREENSHOTS"):
+            await self.page.screenshot(path=Path(folder) / f"{name}.png")

@@ -44,6 +44,9 @@ async def test_an_editor_that_is_not_paired_watches_and_is_told_how_to_be_paired
             reason = (await chat.confirm(call, "once"))["rejectionReason"]
             assert str(editor["number"]) in reason
             await client.until(lambda: str(editor["number"]) in chat.text)
+            async with ahp_client(home, "other") as other:  # no other window shows this number
+                await other.initialize()
+                assert str(editor["number"]) not in (await other.open(chat.session)).text
             assert chat.calls()[0]["status"] == "pending-confirmation"
             with pytest.raises(AhpError) as refused:
                 await client.ask("createTerminal", channel="agenthost-terminal:/x", claim={"kind": "client"})

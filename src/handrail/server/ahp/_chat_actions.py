@@ -3,11 +3,14 @@
 Ended turns cannot be changed by an action, so a change that comes after the end is seen only in the next snapshot.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from handrail.server.ahp.ahp_wire import IDLE, Obj, iso_time, without_none
 from handrail.server.ahp.reducers import reduce_chat
 from handrail.server.ahp.turns import CallPart, FormPart, PendingPrompt, TextPart, Turn, TurnPart, error_part
+
+RUNNING = "Running"
 
 
 def empty_chat(chat: str, title: str, modified_at: int) -> Obj:
@@ -155,14 +158,15 @@ class CallActions:
                 **self._name,
                 "toolName": part.tool,
                 "displayName": part.title,
-                "intention": part.title,
-                "_meta": part.meta,
+                **({} if part.is_command else {"intention": part.title}),
+                "_meta": part.meta if part.phase != "asking" else _plain(part.meta),
             }
         )
 
     def _ready(self, **more: object) -> None:
         part = self._part
-        ready = {"invocationMessage": part.title, "toolInput": part.input, "_meta": part.meta}
+        message = RUNNING if part.is_command else part.title  # VS Code adds the command itself
+        ready = {"invocationMessage": message, "toolInput": part.input, "_meta": part.meta}
         self._chat.do({"type": "chat/toolCallReady", **self._name, **ready, **more})
 
     def _ask(self) -> None:
@@ -180,7 +184,8 @@ class CallActions:
                 confirmationTitle=question.title,
                 options=list(question.options),
                 edits={"items": list(question.edits)} if question.edits else None,
-                _meta={**self._part.meta, "handrail.digest": question.digest},
+                invocationMessage=_whole_question(self._part),
+                _meta={**_plain(self._part.meta), "handrail.digest": question.digest},
             )
         )
 
@@ -199,19 +204,34 @@ class CallActions:
 
     def _run(self) -> None:
         part = self._part
-        if part.phase in ("running", "asking"):
-            call = self._chat.find_call(part.id)
-            if part.content and call is not None and call.get("content") != list(part.content):
-                changed = {"content": list(part.content)}
-                self._chat.do({"type": "chat/toolCallContentChanged", **self._name, **changed})
-            return
-        self._chat.do({"type": "chat/toolCallComplete", **self._name, "result": self._result()})
+        call = self._chat.find_call(part.id)
+        if call is not None and part.is_command and call["invocationMessage"] != RUNNING:
+            self._ready(confirmed=call.get("confirmed") or "user-action")  # it was shown as a question
+        if part.phase not in ("running", "asking"):
+            self._chat.do({"type": "chat/toolCallComplete", **self._name, "result": self._result()})
+        elif part.content and call is not None and call.get("content") != list(part.content):
+            changed = {"content": list(part.content)}
+            self._chat.do({"type": "chat/toolCallContentChanged", **self._name, **changed})
 
     def _result(self) -> Obj:
         part = self._part
         is_done = part.phase == "done"
-        past = part.title if is_done else f"{part.title}: {part.message or 'failed'}"
+        done = "Ran" if part.is_command else part.title
+        past = done if is_done else f"{done}: {part.message or 'failed'}"
         error = None if is_done else {"message": part.message or "It failed."}
         return without_none(
             success=is_done, pastTenseMessage=past, content=list(part.content) or None, error=error
         )
+
+
+def _plain(meta: Obj) -> Obj:
+    """Without the kind: VS Code asks about a terminal with buttons of its own, and leaves our options out."""
+    return {name: value for name, value in meta.items() if name not in ("toolKind", "language")}
+
+
+def _whole_question(part: CallPart) -> object:
+    """What the card shows: the title, and the input unless the title has all of it or a diff shows it."""
+    if part.input in part.title or (part.question is not None and part.question.edits):
+        return part.title
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", part.input)), default=0))
+    return {"markdown": f"{fence}\n{part.input}\n{fence}"}

@@ -38,6 +38,8 @@ BEGIN_SECONDS = 30.0
 """How long a prompt waits for a cancelled one to unwind."""
 PIECE = 32 * 1024
 """Bytes of terminal input written at a time."""
+MOST_EXPLAINED = 20
+"""Reasons that are remembered as shown: bounds memory."""
 UNPAIRED = Actor("named", "an editor")
 """A client that is not paired: it may prompt and stop."""
 BUSY = "The agent is working on another prompt. Send yours again: it will wait for the end of that one."
@@ -56,6 +58,7 @@ class ClientActions:
         self._host = host
         self._peer = peer
         self._subscriber = subscriber
+        self._explained: list[tuple[str, str]] = []
         self._uri = ""
         self._origin = Origin(client="", number=0)
         self._handlers: dict[str, Handler] = {
@@ -97,8 +100,21 @@ class ClientActions:
         channels.reject(self._uri, action, self._origin, reason, self._subscriber)
         channel = channels.get(self._uri)
         if channel is not None and action.get("type") in _ANSWERS:
-            for note in _notes(channel.state, reason):
-                channels.publish(self._uri, note)
+            self._explain(channel.state.get("activeTurn"), reason)
+
+    def _explain(self, turn: Obj | None, reason: str) -> None:
+        """Show the reason in the running turn, once, since VS Code does not.
+
+        Only this client gets it, and no state holds it: it may name the number by which a person pairs this very process,
+        and must not appear in the window of another one.
+        """
+        if turn is None or (turn["id"], reason) in self._explained:
+            return
+        self._explained = [*self._explained[-MOST_EXPLAINED:], (turn["id"], reason)]
+        name = f"note-{sha256(reason.encode()).hexdigest()[:16]}"
+        part = {"kind": "markdown", "id": name, "content": f"> {reason}\n\n"}
+        note: Obj = {"type": "chat/responsePart", "turnId": turn["id"], "part": part}
+        self._host.channels.tell(self._uri, note, self._subscriber)
 
     async def _run(self, action: Obj) -> None:
         kind = action.get("type")
@@ -344,16 +360,6 @@ class ClientActions:
             raise Rejected("The call of this terminal has ended.")
         await self._host.context.journal.committed(self._host.context.journal.head)
         self._accept(action)
-
-
-def _notes(state: Obj, reason: str) -> list[Obj]:
-    """A note in the running turn, unless it has it already: VS Code does not show why an answer was rejected."""
-    turn: Obj | None = state.get("activeTurn")
-    name = f"note-{sha256(reason.encode()).hexdigest()[:16]}"
-    if turn is None or any(part.get("id") == name for part in turn["responseParts"]):
-        return []
-    part = {"kind": "markdown", "id": name, "content": f"> {reason}\n\n"}
-    return [{"type": "chat/responsePart", "turnId": turn["id"], "part": part}]
 
 
 def _knows_turn(state: Obj, turn: str) -> bool:

@@ -11,7 +11,7 @@ import socket
 from contextlib import AsyncExitStack, closing
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -137,7 +137,7 @@ def _first(group: BaseExceptionGroup[Disconnected]) -> BaseException:
     """The first exception within nested groups."""
     problem: BaseException = group
     while isinstance(problem, BaseExceptionGroup):
-        problem = cast("BaseExceptionGroup[Disconnected]", problem).exceptions[0]
+        problem = problem.exceptions[0]
     return problem
 
 

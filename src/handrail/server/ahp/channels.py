@@ -99,6 +99,10 @@ class Channels:
         envelope = _envelope(uri, action, self.seq, origin)
         to.put(notification("action", {**envelope, "rejectionReason": reason}))
 
+    def tell(self, uri: str, action: Obj, to: Subscriber) -> None:
+        """Send an action to one client alone. The state does not change, so no snapshot has it."""
+        to.put(notification("action", _envelope(uri, action, self.seq, None)))
+
     def echo(self, uri: str, action: Obj, origin: Origin, to: Subscriber) -> None:
         """Acknowledge an action that changes no state here."""
         to.put(notification("action", _envelope(uri, action, self.seq, origin)))

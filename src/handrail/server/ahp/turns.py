@@ -90,6 +90,10 @@ class CallPart:
     message: str = ""
     """How it ended."""
 
+    @property
+    def is_command(self) -> bool:
+        return self.meta.get("toolKind") == "terminal"
+
 
 TurnPart = TextPart | CallPart | FormPart
 TurnState = Literal["active", "complete", "cancelled", "error"]
