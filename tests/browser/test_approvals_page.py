@@ -569,6 +569,7 @@ async def test_a_proposal_that_can_no_longer_be_written_cannot_be_allowed(
         await client.use("read_file", path="pears.py")
         client.ask("edit_file", path="pears.py", old_string="1", new_string="2")
         call = (await shared_person.question("pears.py"))["call_id"]
+        await expect(tab.detail.get_by_role("group", name="Your review")).to_be_visible(timeout=MS)
         await armed(tab, "pears.py")
         file.write_text("apples = 1\n")
         await tab.page.keyboard.press("a")
@@ -576,7 +577,7 @@ async def test_a_proposal_that_can_no_longer_be_written_cannot_be_allowed(
         await expect(button(tab, "Allow once")).to_have_attribute("aria-disabled", "true", timeout=MS)
         await tab.page.keyboard.press("a")
         still = await waits(shared_person, call)
-        await tab.page.keyboard.press("d")
+        await tab.press("Deny")
         await shared_person.settled(call)
     assert still
     assert file.read_text() == "apples = 1\n"
@@ -591,3 +592,14 @@ async def test_the_empty_inbox_says_how_to_connect_an_agent_and_offers_the_demo(
         await tab.sees(inbox, "handrail demo")
         await inbox.get_by_role("radio", name="Codex").check(force=True)
         await tab.sees(inbox, "handrail connect codex")
+
+
+async def test_a_new_rule_opens_without_an_error_and_with_the_focus_in_its_field(tab: Tab) -> None:
+    await tab.page.get_by_role("link", name="Rules").click()
+    await tab.page.get_by_role("button", name="New rule…").click()
+    dialog = tab.page.get_by_role("dialog", name="New rule")
+    await expect(dialog.get_by_label("Pattern")).to_be_focused(timeout=MS)
+    await tab.sees(dialog, "Type what the rule should match.")
+    await expect(dialog.locator("[aria-invalid]")).to_have_count(0, timeout=MS)
+    await tab.page.keyboard.type("git log")
+    await tab.sees(dialog, "git log …")

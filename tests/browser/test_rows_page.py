@@ -29,6 +29,7 @@ async def test_a_command_that_failed_says_so_everywhere_with_its_times_and_who_a
         call = await shared_person.allow("exit 3")
         await asked.told()
         row = tab.recent.locator(f'[data-call="{call}"]')
+        await expect(row).to_be_visible(timeout=MS)
         await expect(row).to_have_class(re.compile(r"\bred\b"), timeout=MS)
         for part in ("exit 3", "ran ", "waited ", "allowed by you"):
             await tab.sees(row, part)

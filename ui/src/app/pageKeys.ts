@@ -85,7 +85,7 @@ function rows(): HTMLElement[] {
 }
 
 function move(controller: InboxController, step: number): void {
-  if (step > 0 && controller.wide.current && controller.nextQuestion && controller.shownSections.needs.includes(controller.selected ?? "")) return goNext(controller);
+  if (step > 0 && controller.wide.current && controller.nextQuestion) return goNext(controller);
   const all = rows();
   const things = all.map((row) => row.parentElement?.dataset ?? {});
   const focused = all.indexOf(document.activeElement as HTMLElement);

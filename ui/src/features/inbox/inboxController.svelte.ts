@@ -62,6 +62,8 @@ export class InboxController {
   private readonly answeredHere = new Set<string>();
   /** The call that a wide inbox shows without one in the URL. It stays until the person moves on, also when it has ended. */
   private kept = $state<string | null>(null);
+  /** The last question that was decided while it was open. */
+  private resolved = $state<string | null>(null);
 
   constructor(store: Store) {
     this.store = store;
@@ -121,10 +123,13 @@ export class InboxController {
     return id ? this.store.model?.terminals.get(id) : undefined;
   }
 
-  /** Applies new sections; while the list is held, rows keep their places, and the open one always does. */
+  /**
+   * Applies new sections; while the list is held, rows keep their places. The open question keeps its place also when
+   * it ends without being allowed; an allowed one goes on to the running calls.
+   */
   arrange(wanted: Sections, shown: Sections): void {
     const known = (id: string): boolean => this.call(id) !== undefined;
-    this.shownSections = this.listHeld ? freezeSections(shown, wanted, known) : pinSection(shown, wanted, this.wide.current ? this.selected : null);
+    this.shownSections = this.listHeld ? freezeSections(shown, wanted, known) : pinSection(shown, wanted, this.pinned());
   }
 
   /** Opens the first question in an empty pane. What the pane shows is never replaced by this. */
@@ -141,7 +146,7 @@ export class InboxController {
   /** The question to offer after the open call, which needs nobody any more; null if there is none. */
   get nextQuestion(): string | null {
     const id = this.selected;
-    if (!id || route.place.view !== "inbox" || this.isOpenQuestion(id)) return null;
+    if (!id || id !== this.resolved || route.place.view !== "inbox") return null;
     return nextAfter(this.shownSections.needs, id, (other) => this.isOpenQuestion(other));
   }
 
@@ -167,6 +172,7 @@ export class InboxController {
    */
   leaveResolved(id: string): string | null {
     const own = this.answeredHere.delete(id);
+    this.resolved = id;
     if (own) this.confirmDecision(id);
     else this.announceDecision(id);
     if (!own || !settings.advance || route.place.thread) return null; // a thread keeps its selection
@@ -201,6 +207,10 @@ export class InboxController {
   /** A cancelled or completed question is decided here, like an answered one. */
   private decideHere(id: string): void {
     if (this.isOpenQuestion(id)) this.answeredHere.add(id);
+  }
+
+  private pinned(): string | null {
+    return this.wide.current && this.selected && this.approvalOf(this.selected)?.status !== "allowed" ? this.selected : null;
   }
 
   private firstQuestion(): string | null {
