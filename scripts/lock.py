@@ -1,4 +1,4 @@
-"""Writes `constraints.txt` and the lock files of `ui`, `tests/real_agents` and `tests/real_clients` anew from what the registries hold today.
+"""Writes `constraints.txt` and the lock files of `ui`, `editors/vscode`, `tests/editors`, `tests/real_agents` and `tests/real_clients` anew from what the registries hold today.
 
 Owns how the pins are made: a real install into an empty environment, its versions written down without
 any address. Does not know which bounds they must meet: those are pyproject.toml's and package.json's.
@@ -32,6 +32,8 @@ def main() -> None:
     ]
     (ROOT / "constraints.txt").write_text("# Written by `make lock`.\n" + "\n".join(pins) + "\n")
     lock_packages("ui", "hatch_build.py")
+    lock_packages("editors/vscode", "hatch_build.py", "extension")
+    lock_packages("tests/editors", "-m", "tests.editors.install", "npm")
     for name, folder in PROGRAMS.items():
         lock_packages(folder, "-m", "tests.real_agents.install", name, "npm")
 

@@ -1,7 +1,9 @@
 """A program for people hides its memory before it does anything else."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,3 +35,28 @@ def test_elsewhere_nothing_is_asked_of_the_system(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(hardening.sys, "platform", "linux")
     with pytest.raises(ImportError):
         hardening.hide_memory()
+
+
+def test_no_plugin_of_another_package_is_loaded(tmp_path: Path) -> None:
+    info = tmp_path / "planted-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[pydantic]\nplanted = planted:plugin\n")
+    (tmp_path / "planted.py").write_text("print('planted')\nclass plugin: ...\n")
+    lines = ["from handrail.hardening import ignore_plugins", "ignore_plugins()"]
+    define = ["from pydantic import BaseModel", "class Model(BaseModel): ...", "print(Model())"]
+
+    assert run_lines(define, tmp_path).startswith("planted")
+    assert "planted" not in run_lines(lines + define, tmp_path)
+
+
+def run_lines(lines: list[str], folder: Path) -> str:
+    """The output of a program that finds packages in this folder too."""
+    return subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    ).stdout

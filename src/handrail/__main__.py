@@ -33,9 +33,10 @@ def main() -> int:
         status = start.main(arguments)
         if status is not None:
             return status
-    from handrail.hardening import hide_memory  # noqa: PLC0415
+    from handrail.hardening import hide_memory, ignore_plugins  # noqa: PLC0415
 
     hide_memory()
+    ignore_plugins()
     from handrail.cli.command_line import run  # noqa: PLC0415
 
     return run(arguments)

@@ -83,6 +83,25 @@ class NotifySection(Section):
     """Also when a connected client wants its user's attention."""
 
 
+class AhpSection(Section):
+    """`[ahp]`: threads, approvals and terminals in the chat of VS Code, through a VS Code server (code-server)."""
+
+    enabled: bool = False
+    """Serve the Agent Host Protocol on a unix socket. `handrail connect code-server` sets it."""
+    socket: Annotated[str | None, Field(min_length=1, max_length=107)] = None
+    """Path of the socket, in a folder that is private to you. Default: `ahp.sock` beside Handrail's other sockets."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 0
+    """TCP port on 127.0.0.1 for clients that cannot use the socket. They may watch and prompt, not decide. 0: none."""
+    token: Annotated[str, Field(max_length=200)] = ""
+    """Token that clients on the port must give (`?tkn=`). Needed with `port`, at least 16 characters."""
+
+    @model_validator(mode="after")
+    def _check_token(self) -> "AhpSection":
+        if self.port and len(self.token) < 16:
+            raise ValueError("`port` needs a `token` of at least 16 characters")
+        return self
+
+
 OWN_AGENT = "handrail"
 """Name of our own agent. An `[[agents]]` entry with this name changes how the agent is started."""
 OWN_COMMAND = (sys.executable, "-P", "-m", "handrail", "agent")
@@ -220,6 +239,8 @@ class ProjectConfig(Section):
 
     human_in_the_loop: bool | None = None
     """Allow low-risk calls without asking if false. Ignored if false until the folder is trusted."""
+    allow_reading_commands: bool = True
+    """If false, commands that only read ask here too. A project cannot switch on what you switched off."""
     default_policy: Literal["ask", "allow", "deny"] | None = None
     """Decision for claims that no rule matches. `allow` is ignored until the folder is trusted."""
     rules: Rules = ()
@@ -231,6 +252,8 @@ class Config(Section):
 
     human_in_the_loop: bool = True
     """If false, low-risk calls are allowed without asking."""
+    allow_reading_commands: bool = True
+    """In trusted folders, allow commands that provably only read files of the workspace (`ls`, `git status` …)."""
     default_policy: Literal["ask", "allow", "deny"] = "ask"
     """Decision for claims that no rule matches. `allow` is auto-approve mode; high risk still asks."""
     server: ServerSection = ServerSection()
@@ -241,6 +264,7 @@ class Config(Section):
     undo: UndoSection = UndoSection()
     journal: JournalSection = JournalSection()
     notify: NotifySection = NotifySection()
+    ahp: AhpSection = AhpSection()
     agent: OwnAgentSection = OwnAgentSection()
     agents: Annotated[tuple[AgentSection, ...], Field(max_length=100)] = ()
     rules: Rules = ()
@@ -310,6 +334,8 @@ def describe_settings(config: Config) -> dict[str, str]:
     """Every value that is not the default, as JSON by name. Secrets in `agents` are hashed."""
     values = config.model_dump(mode="json", exclude_defaults=True, exclude={"rules", "agents"})
     flat = {name: _as_json(value) for name, value in _flatten(values).items()}
+    if config.ahp.token:
+        flat["ahp.token"] = _as_json(_hash(config.ahp.token))
     for number, rule in enumerate(config.rules, 1):
         flat[f"rules[{number}]"] = _as_json(rule.model_dump(mode="json", exclude_defaults=True))
     for agent in config.agents:

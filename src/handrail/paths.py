@@ -99,6 +99,10 @@ class Places:
     def keeper_socket(self) -> Path:
         return self._socket("keeper.sock")
 
+    @property
+    def ahp_socket(self) -> Path:
+        return self._socket("ahp.sock")
+
     def make(self) -> None:
         """Create every directory, private to this user.
 

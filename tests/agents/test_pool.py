@@ -1,6 +1,7 @@
 """Which programs run: shared, started once, restarted, ended when idle; and none harms another."""
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
-from tests.support.agent_host import BOUND, RecordingHandler, agent_host, prompt
+from tests.support.agent_host import BOUND, AgentHost, RecordingHandler, agent_host, prompt
 from tests.support.keeper_terminals import ENV, running_keeper, until
 from tests.support.processes import descriptors, is_alive
 from tests.support.scripted_agent import command
@@ -83,15 +84,98 @@ async def test_a_start_that_fails_fails_for_all_who_wait_and_is_tried_again_by_t
 
 async def test_an_agent_that_cannot_be_shared_gets_a_program_per_thread(home: Path) -> None:
     async with agent_host(home) as stage:
-        stage.specs["alone"] = stage.specs["scripted"].model_copy(
-            update={"name": "alone", "one_per_thread": True}
-        )
+        add_unshared(stage)
         one, two = await stage.agent("alone", "h1"), await stage.agent("alone", "h2")
 
         assert one.pid != two.pid
         assert await stage.agent("alone", "h1") is one
         await stage.agents.end("alone", "its thread was deleted", "h1")
         assert (is_alive(one.pid), is_alive(two.pid)) == (False, True)
+
+
+async def test_the_next_thread_gets_a_spare_program_that_has_already_started(home: Path) -> None:
+    async with agent_host(home, spare_of="alone") as stage:
+        add_unshared(stage)
+        first = await stage.agent("alone", "h1")
+        spare = await find_program(stage, first.pid)
+        assert [fact.pid for fact in await stage.facts(AgentStarted)] == [first.pid]  # nobody's yet
+
+        second = await stage.agent("alone", "h2")
+        assert second.pid == spare
+        assert await stage.agent("alone", "h2") is second
+        assert stage.agents.running["alone"] is second
+        another = await find_program(stage, first.pid, second.pid)
+        await stage.agents.end("alone", "its thread was deleted", "h2")
+        assert (is_alive(second.pid), is_alive(another)) == (False, True)
+
+
+async def test_a_program_that_is_prepared_serves_the_first_thread(home: Path) -> None:
+    async with agent_host(home, spare_of="alone") as stage:
+        add_unshared(stage)
+        for name in ("alone", "alone", "scripted", "unknown"):
+            stage.agents.prepare(name)
+        prepared = await find_program(stage)
+
+        assert (await stage.agent("alone", "h1")).pid == prepared
+
+
+async def test_a_spare_program_that_lacks_variables_or_has_read_old_settings_is_not_used(home: Path) -> None:
+    settings = [1]
+    async with agent_host(home, spare_of="alone", settings=lambda: settings[0]) as stage:
+        add_unshared(stage)
+        first = await stage.agent("alone", "h1")
+        spare = await find_program(stage, first.pid)
+        with anyio.fail_after(BOUND):
+            given = await stage.agents.get("alone", "h2", {"VARIABLE": "one"})
+        assert given.pid != spare
+        settings[0] = 2
+
+        third = await stage.agent("alone", "h3")
+        assert third.pid != spare
+        await until(lambda: not is_alive(spare))  # another takes its place
+        assert await find_program(stage, first.pid, given.pid, third.pid)
+
+
+async def test_a_spare_program_that_has_ended_is_not_used(home: Path) -> None:
+    async with agent_host(home, spare_of="alone") as stage:
+        add_unshared(stage)
+        first = await stage.agent("alone", "h1")
+        spare = await find_program(stage, first.pid)
+        os.kill(spare, signal.SIGKILL)
+        await until(lambda: len(stage.terminals.live) == 1)
+
+        assert (await stage.agent("alone", "h2")).pid not in (first.pid, spare)
+
+
+@pytest.mark.parametrize("idle_seconds", [1.0, 600.0])
+async def test_a_spare_program_ends_when_nobody_uses_the_agent_or_with_all_others(
+    home: Path, idle_seconds: float
+) -> None:
+    async with agent_host(home, spare_of="alone", idle_seconds=idle_seconds) as stage:
+        add_unshared(stage)
+        first = await stage.agent("alone", "h1")
+        spare = await find_program(stage, first.pid)
+        if idle_seconds > 1.0:
+            await stage.agents.close()
+        await until(lambda: not is_alive(spare))
+        await until(lambda: not stage.terminals.live)
+
+
+def add_unshared(stage: AgentHost) -> None:
+    stage.specs["alone"] = stage.specs["scripted"].model_copy(
+        update={"name": "alone", "one_per_thread": True}
+    )
+
+
+async def find_program(stage: AgentHost, *known: int) -> int:
+    """The process of a running program that is none of these."""
+
+    def find() -> set[int]:
+        return {terminal.pid for terminal in stage.terminals.live.values()} - set(known)
+
+    await until(lambda: bool(find()))
+    [pid] = find()
+    return pid
 
 
 async def test_a_program_is_started_in_the_folder_of_its_threads_and_shared_by_them(home: Path) -> None:

@@ -38,6 +38,7 @@ COMMANDS = [
     "thread",
     "transcripts",
     "clients",
+    "editors",
     "export",
     "import",
     "search",

@@ -29,8 +29,8 @@ async def test_a_link_that_signs_in_once_and_the_line_for_an_agent_are_said(
     assert "claude mcp add handrail" in said
     link = re.search(rf"{URL}/#code=(\S+)", said)
     assert link is not None
-    assert access.redeem(link[1]) not in ("unknown", "expired", "used")
-    assert access.redeem(link[1]) == "used"
+    assert access.sign_ins.redeem(link[1]) not in ("unknown", "expired", "used")
+    assert access.sign_ins.redeem(link[1]) == "used"
 
 
 async def test_a_port_that_could_not_be_had_is_said(

@@ -13,25 +13,25 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
     with alone.start("demo", "--no-open", stdout=subprocess.PIPE, start_new_session=True) as demo:
         assert demo.stdout is not None
         alone.comes_up()
-        asked = {row["title"]: row for row in alone.asked(4, anywhere=True)}
+        questions = alone.asked(3, anywhere=True)
+        asked = {row["title"]: row for row in questions}
         counter = next(row for title, row in asked.items() if "tick" in title)
         stray = next(row for title, row in asked.items() if title.startswith("rm "))
+        edit = next(row for row in questions if row not in (counter, stray))
+        assert (counter["risk"], stray["risk"]) == ("medium", "high")
         alone.ok("deny", stray["id"], "-m", "Stay in your folder.")
-        for row in asked.values():
-            if row is not stray:
-                alone.ok("approve", row["id"])
+        alone.ok("approve", counter["id"])
         alone.printed(counter["call_id"])
         alone.ok("complete", counter["call_id"], "--stop")
-        edit = alone.asked(anywhere=True)[0]
         assert "return sum(trees.values())" in alone.ok("approve", edit["id"]).out
         repeated = alone.asked(anywhere=True)[0]
         assert "apples.py" in alone.ok("approve", repeated["id"], "--always").out
-        for _ in range(6):  # opening the terminal, four lines in it, one answer
+        for _ in range(2):  # opening the terminal, a line in it
             alone.ok("approve", alone.asked(anywhere=True)[0]["id"])
         terminal = asks_for_a_secret(alone)
         alone.ok("terminal", "send", terminal, "pippin")
-        shown = wait_for_output(alone, terminal, "The gate to the north tree is open.")
-        wait_for(lambda: has_ended(alone, "gate.py"), "the end of the program with questions")
+        shown = wait_for_output(alone, terminal, "The gate to the orchard is open.")
+        wait_for(lambda: has_ended(alone, "gate.py"), "the end of the program with a question")
         alone.ok("terminal", "close", terminal)
         told = demo.stdout.read()
         assert demo.wait(BOUND) == 0
@@ -39,18 +39,15 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
         "reading apples.py is done",
         "reading a file that is not there failed: ",
         "the counter was completed by you",
-        "the new file is done",
         "the edit is done",
         "the flood is done",
         f"`handrail undo {edit['call_id']}` takes it back",
         "counting the apples is done, exit code 0",
         "counting them again is done, exit code 0",
         "deleting outside its work was denied: Stay in your folder.",
-        "a line in it is done, exit code 0",
-        "a line that cannot work is done, exit code 2",
-        "is open, held by pid ",
-        "its answer is done",
-        "the program with questions is done, exit code 0",
+        "`ls -l` is done, exit code 0",
+        "`ls cherries.py` is done, exit code 2",
+        "the program with a question is done, exit code 0",
         "closing the terminal is done",
         "Every call has its outcome.",
     ):
@@ -58,6 +55,19 @@ def test_every_part_of_the_demo_ends_as_the_person_decides(alone: Home) -> None:
     assert "It printed 5," in told
     assert "#code=" in told
     assert "pippin" not in shown + told
+    answered: list[Json] = alone.ok("approvals", "--all", "--json").json
+    assert len(answered) == QUESTIONS, [row["title"] for row in answered]
+    assert folders_trusted(alone) == []
+
+
+QUESTIONS = 6
+"""Approvals in the whole demo, if the person makes a rule where it says so. There were twelve before commands that only
+read passed in trusted folders."""
+
+
+def folders_trusted(home: Home) -> list[str]:
+    rows: list[Json] = home.ok("trust", "--list", "--json").json
+    return [row["folder"] for row in rows if row["trusted"]]
 
 
 def test_the_demo_ends_by_itself_and_leaves_no_question_and_no_folder(alone: Home) -> None:

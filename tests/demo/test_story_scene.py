@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from handrail.demo.story import APPLES, EDIT, GATE, PEARS, make_scene
+from handrail.demo.story import APPLES, EDIT, GATE, make_scene
 from handrail.tools.files.diff import unified
 from handrail.tools.files.edit_tools import apply
 from handrail.tools.files.patch import parse
@@ -23,11 +23,10 @@ def test_the_edit_fits_and_is_seen_as_three_hunks_of_which_the_last_prints_somet
     assert unified("apples.py", APPLES.encode(), edited.encode()).text.count("\n@@") == 3
     assert printed(tidied) == printed(APPLES) == "19\n"
     assert printed(edited).startswith("19 apples")
-    assert printed(PEARS) == "14 pears, most of them in the west\n"
 
 
-def test_the_program_with_questions_is_one_that_python_takes() -> None:
-    assert GATE.count("input(") == GATE.count("getpass(") == 1
+def test_the_program_with_a_question_is_one_that_python_takes() -> None:
+    assert GATE.count("getpass(") == 1
     compile(GATE, "gate.py", "exec")
 
 

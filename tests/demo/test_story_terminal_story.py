@@ -41,7 +41,7 @@ async def test_where_nobody_types_the_secret_the_agent_goes_on_and_closes_the_te
         assert await running(client) == []
     told = "\n".join(said)
     assert "Nobody typed it" in told
-    assert "Stopped 3 processes" in told  # the shell, the server, the program that asks
+    assert "Stopped 2 processes" in told  # the shell, the program that asks
     assert said[-1].startswith(f"  {story.QUESTIONS_PROGRAM} ")
     assert not left
 

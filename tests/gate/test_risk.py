@@ -1,13 +1,14 @@
 """How much harm claims could do: the worst one counts, and every reason is told."""
 
 import shlex
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.gate.risk import READERS, assess
+from handrail.gate.risk import READERS, Assessment, assess
 from handrail.store.values import Action, Claim, Risk
 
 ORDER: tuple[Risk, ...] = ("low", "medium", "high")
@@ -37,7 +38,7 @@ def runs(line: str, *, inside: bool = True) -> Claim:
         (claim("read"), "low", "reads in the workspace"),
         (claim("recall"), "low", "reads Handrail's own record"),
         (claim("write"), "medium", "changes a file in the workspace"),
-        (claim("run"), "medium", "runs a command with your rights"),
+        (claim("run"), "medium", "runs a program"),
         (claim("connect"), "medium", "connects to another machine"),
         (claim("delete"), "high", "deletes a file"),
         (claim("delete", inside=False), "high", "deletes outside the workspace"),
@@ -73,13 +74,13 @@ def test_each_claim_has_a_level_and_a_reason_in_words(claimed: Claim, level: Ris
         ("cat README.md", "low", "only reads in the workspace"),
         ("grep -n 'a.*b' src/main.py", "low", "only reads in the workspace"),
         ("cd src", "low", "only reads in the workspace"),
-        ("grep -rn secret .", "medium", "runs a command with your rights"),
-        ("diff -r a b", "medium", "runs a command with your rights"),
-        ("wc --files0-from=names", "medium", "runs a command with your rights"),
-        ("sort -o x y", "medium", "runs a command with your rights"),
-        ("git status", "medium", "runs a command with your rights"),
-        ("npm test", "medium", "runs a command with your rights"),
-        ("./ls", "medium", "runs a command with your rights"),
+        ("grep -rn secret .", "medium", "runs grep"),
+        ("diff -r a b", "medium", "runs diff"),
+        ("wc --files0-from=names", "medium", "runs wc"),
+        ("sort -o x y", "medium", "runs sort"),
+        ("git status", "medium", "runs git"),
+        ("npm test", "medium", "runs npm"),
+        ("./ls", "medium", "runs ls"),
         ("rm -rf build", "high", "deletes files"),
         ("/bin/rm x", "high", "deletes files"),
         ("git clean -fd", "high", "deletes files or branches"),
@@ -87,18 +88,24 @@ def test_each_claim_has_a_level_and_a_reason_in_words(claimed: Claim, level: Ris
         ("find . -name x -delete", "high", "deletes files"),
         ("truncate -s 0 log", "high", "deletes files"),
         ("dd if=a of=b", "high", "overwrites whole disks"),
-        ("sudo ls", "high", "uses or changes rights"),
-        ("chmod 777 x", "high", "uses or changes rights"),
+        ("sudo ls", "high", "runs as root (sudo)"),
+        ("chmod 777 x", "high", "changes who may use a file"),
+        ("su -c ls", "high", "runs as another user (su)"),
+        ("python3 -c 'print(1)'", "medium", "runs Python code from the command line"),
+        ("python3.12 -Ic 'print(1)'", "medium", "runs Python code from the command line"),
+        ("node --eval 1", "medium", "runs JavaScript code from the command line"),
+        ("python3 main.py -c x", "medium", "runs python3"),
+        ("sleep 5", "low", "only reads in the workspace"),
         ("git push", "high", "publishes"),
         ("git -C sub push origin", "high", "publishes"),
         ("npm publish", "high", "publishes"),
         ("twine upload dist/x", "high", "publishes"),
         ("docker push image", "high", "publishes"),
         ("gh release create v1", "high", "publishes"),
-        ("git reset --hard HEAD~1", "high", "rewrites history or drops work"),
-        ("git rebase main", "high", "rewrites history or drops work"),
-        ("git checkout -- .", "high", "rewrites history or drops work"),
-        ("pkill node", "high", "stops or changes what runs"),
+        ("git reset --hard HEAD~1", "high", "rewrites git history or discards changes"),
+        ("git rebase main", "high", "rewrites git history or discards changes"),
+        ("git checkout -- .", "high", "rewrites git history or discards changes"),
+        ("pkill node", "high", "stops or schedules programs"),
     ],
 )
 def test_a_command_is_judged_by_what_it_is_known_to_do(line: str, level: Risk, reason: str) -> None:
@@ -108,7 +115,11 @@ def test_a_command_is_judged_by_what_it_is_known_to_do(line: str, level: Risk, r
 
 def test_a_command_tells_every_reason_that_makes_it_high() -> None:
     found = assess([runs("git push -f origin main", inside=False)])
-    assert found.reasons == ("publishes", "rewrites history or drops work", "reaches outside the workspace")
+    assert found.reasons == (
+        "publishes",
+        "rewrites git history or discards changes",
+        "reaches outside the workspace",
+    )
 
 
 @pytest.mark.parametrize("program", sorted(READERS))
@@ -132,6 +143,16 @@ def test_the_reasons_are_those_of_the_worst_each_of_them_once() -> None:
     assert assess([claim("read"), claim("write"), claim("write")]).reasons == (
         "changes a file in the workspace",
     )
+
+
+def test_a_command_that_provably_reads_is_low_and_one_that_only_prints_is_medium_at_most() -> None:
+    status = runs("git status")
+    assert assess([replace(status, reads=True)]).level == "low"
+    assert assess([replace(status, reads=True, inside=False)]).level == "high"
+    loop = claim("run", opaque="is a loop")
+    assert assess([loop]).level == "high"
+    assert assess([replace(loop, calm=True)]) == Assessment(level="medium", reasons=("is a loop",))
+    assert assess([replace(loop, calm=True, protected=True)]).level == "high"
 
 
 def test_nothing_claimed_is_no_risk() -> None:

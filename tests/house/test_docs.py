@@ -18,7 +18,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 IMAGE_BYTES = 200_000
 """Limit for one image, so that a clone stays small."""
 _LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
-_COMMAND = re.compile(r"^handrail ([a-z]+)", re.M)
+_COMMAND = re.compile(r"^handrail ([a-z-]+)", re.M)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

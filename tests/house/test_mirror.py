@@ -7,12 +7,31 @@ from tests.house.source import ROOT, Module, modules
 from tests.house.source import imports as imports_of
 
 TESTS = ROOT / "tests"
-BESIDE = {"house", "contracts", "e2e", "bench", "support", "real_agents", "real_clients", "safety", "browser"}
+BESIDE = {
+    "house",
+    "contracts",
+    "e2e",
+    "bench",
+    "support",
+    "real_agents",
+    "real_clients",
+    "safety",
+    "browser",
+    "editors",
+}
 """Folders of tests that mirror no package."""
 THROUGH_THE_DAEMON = ("handrail.server.", "handrail.daemon.")
 """Packages whose modules are tested in a running daemon: tests/e2e."""
 
-HELPERS = ("support", "contracts", "house/source.py", "real_agents", "real_clients", "safety/attack")
+HELPERS = (
+    "support",
+    "contracts",
+    "house/source.py",
+    "real_agents",
+    "real_clients",
+    "safety/attack",
+    "editors",
+)
 """Where modules that are not tests may be. `safety/attack` is a program of its own: tests copy it into a workspace."""
 SUPPORT_IMPORTS = ("tests.support", "tests.house.source", "tests.safety.attack")
 """The modules of the test tree that a module in tests/support may import."""

@@ -84,7 +84,9 @@ async def test_it_says_what_it_can_do_and_speaks_version_1(home: Path, root: Pat
     assert told.session_capabilities.resume is not None
     assert told.mcp_capabilities is not None
     assert told.mcp_capabilities.http
+    assert told.session_capabilities.fork is not None
     assert told.field_meta == {"handrail": {"activities": True}}
+    assert about.field_meta == {"steering": {"supported": True}}
 
 
 async def test_without_a_key_a_session_opens_and_its_prompt_says_every_way_to_give_one(
@@ -146,6 +148,32 @@ async def test_a_conversation_is_loaded_as_it_was_and_goes_on(
     assert {name: call_then.get(name) for name in shown} == {name: call_now.get(name) for name in shown}
     assert model.asked[-1].body["messages"][-2]["content"][-1]["text"] == "Done."
     assert model.refused == []
+
+
+async def test_a_forked_conversation_goes_on_beside_the_first(
+    home: Path, root: Path, model: ModelServer, way: dict[str, str], tmp_path: Path
+) -> None:
+    server = sample_mcp_server(tmp_path / "log", "handrail")
+    async with hosted_agent(home, root, way) as host:
+        host.servers = [server]
+        session = await host.new()
+        await host.prompt(session, script(Turn("Done."), prompt="First."))
+        with anyio.fail_after(PATIENCE):
+            answer = await host.agent.fork_session(session_id=session, cwd=str(root), mcp_servers=[server])
+        fork = answer.session_id
+        assert (fork != session, answer.config_options is not None) == (True, True)
+        await host.prompt(fork, script(Turn("Forked."), prompt="Second."))
+        await host.prompt(session, script(Turn("First again."), prompt="Third."))
+        with anyio.fail_after(PATIENCE):
+            listed = (await host.agent.list_sessions(cwd=str(root))).sessions
+            with pytest.raises(RequestError) as refused:
+                await host.agent.fork_session(session_id="20260101-00", cwd=str(root), mcp_servers=[])
+
+    of_fork, of_first = (str(asked.body["messages"]) for asked in model.asked[-2:])
+    assert all("First." in words and "Done." in words for words in (of_fork, of_first))
+    assert ("Second." in of_first, "Second." in of_fork) == (False, True)
+    assert {each.session_id for each in listed} == {session, fork}
+    assert refused.value.code == -32002
 
 
 async def test_a_conversation_is_resumed_without_a_word_and_goes_on(

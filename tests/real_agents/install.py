@@ -7,6 +7,7 @@ tests/real_clients/client_catalog.py). No install script of a package runs, so a
     python -m tests.real_agents.install SET npm install --package-lock-only    any npm command beside a set's package.json
 """
 
+import json
 import shutil
 import sys
 from dataclasses import dataclass
@@ -29,6 +30,11 @@ class PackageSet:
     @property
     def modules(self) -> Path:
         return self.installed / "node_modules"
+
+    def version(self, package: str) -> str:
+        """Of an installed package; a `*` stands for the name of this machine's platform."""
+        (about,) = self.modules.glob(f"{package}/package.json")
+        return json.loads(about.read_text())["version"]
 
     def install(self) -> None:
         self.installed.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,8 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "gate.test_gate.test_a_read_in_the_workspace_is_allowed_by_a_rule_that_is_named",
             "gate.rules.test_policy.test_without_rules_reads_here_and_ends_of_own_terminals_are_allowed_and_all_else_asks",
             "gate.test_approval.test_an_approval_serves_one_call_only",
+            "tools.commands.test_reading_line.test_the_lines_that_pass_change_nothing_and_start_no_other_program",
+            "tools.commands.test_reading_line.test_a_line_that_may_do_more_does_not_pass",
             "gate.test_draft.test_the_digest_follows_input_content_plan_and_strict_rules",
             "safety.test_races.test_what_somebody_else_writes_meanwhile_is_never_lost",
             "safety.test_races.test_no_link_that_is_put_there_meanwhile_leads_out",
@@ -58,6 +60,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "safety.test_self_approval.test_a_command_is_refused_every_verb_of_a_person_and_sent_to_the_page",
             "safety.test_self_approval.test_no_bearer_that_a_command_can_have_answers_an_approval",
+            "safety.test_sign_in_key.test_a_stolen_key_is_of_no_use_to_an_approved_command_or_an_agent",
             "safety.test_self_approval.test_a_daemon_that_a_command_starts_prints_no_link",
             "safety.test_self_approval.test_every_posture_is_what_it_says",
             "safety.test_self_approval.test_from_outside_the_same_user_may_decide",

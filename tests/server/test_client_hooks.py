@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.daemon_home import BOUND, until
 from tests.support.hook_process import payload
-from tests.support.hook_world import MARK, HookWorld, client_process, hook_world
+from tests.support.hook_world import HOSTED_SESSION, MARK, HookWorld, client_process, hook_world
 
 from handrail.gate import person_actions
 from handrail.gate.tool import Refusal
@@ -192,6 +192,16 @@ async def test_a_hosted_agents_work_is_recorded_and_not_judged(tmp_path: Path) -
         waiting = at.start(lambda: at.before("touch a", "c2", mark="guessed"))
         await at.answer("deny")
         assert (await waiting.answer())["permissionDecision"] == "deny"
+
+
+async def test_work_in_the_session_of_a_thread_is_left_to_that_thread(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        sent = {**at.about("PreToolUse", "touch a"), "session_id": HOSTED_SESSION}
+        assert await at.report(sent, mark=MARK) == {}
+        assert not at.world.gate.open, "its thread has a call for it, or will have"
+        guessed = at.start(lambda: at.report(sent, mark="guessed"))
+        await at.answer("deny")
+        assert (await guessed.answer())["permissionDecision"] == "deny"
 
 
 async def test_a_client_that_takes_no_edits_says_so(tmp_path: Path) -> None:

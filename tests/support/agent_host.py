@@ -107,9 +107,16 @@ async def prompt(session: Session, *steps: Obj) -> PromptResult:
 
 @asynccontextmanager
 async def agent_host(
-    home: Path, *, grace: float = 0.5, idle_seconds: float = 600.0, start_seconds: float = BOUND
+    home: Path,
+    *,
+    grace: float = 0.5,
+    idle_seconds: float = 600.0,
+    start_seconds: float = BOUND,
+    spare_of: str | None = None,
+    settings: Callable[[], object] = lambda: None,
 ) -> AsyncGenerator[AgentHost]:
-    """A host with one agent, `scripted`, of default behaviour. `add` adds others."""
+    """A host with one agent, `scripted`, of default behaviour. `add` adds others. Of `spare_of`, a spare program is
+    kept."""
     places = Places.under(home)
     places.make()
     specs: dict[str, AgentSection] = {}
@@ -129,6 +136,9 @@ async def agent_host(
             *(terminals, specs.get, environment, journal, grace),
             idle_seconds=idle_seconds,
             start_seconds=start_seconds,
+            spare_seconds=0.0,
+            keeps_spare=lambda spec: spec.name == spare_of,
+            settings=settings,
         )
         with anyio.fail_after(BOUND):
             await group.start(keeper.run)

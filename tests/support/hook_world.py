@@ -25,7 +25,7 @@ from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.restore import restore
 from handrail.keeper import lineage
-from handrail.server.client_hooks import HookReport, Hooks
+from handrail.server.client_hooks import HookReport, Hooks, KnownClients
 from handrail.server.mcp.local_socket import find_workspace
 from handrail.store.blobs import Blobs
 from handrail.store.records import open_records
@@ -33,6 +33,7 @@ from handrail.store.values import AnswerKind
 from handrail.tools.client_work import ClientWork
 
 MARK = "the mark of hosted agents"
+HOSTED_SESSION = "the session of a thread"
 
 
 class ShortClock(ClaudeHooks):
@@ -56,7 +57,8 @@ DIALECTS: dict[str, HookDialect] = {
 
 def build_hooks(gate: Gate, works: OpenWorks | None = None, servers: Sequence[ClientProcess] = ()) -> Hooks:
     """`servers` are the clients that have started our MCP server."""
-    return Hooks(gate, {} if works is None else works, DIALECTS, find_workspace, MARK, servers.__contains__)
+    known = KnownClients(mark=MARK, has_server=servers.__contains__, has_session=HOSTED_SESSION.__eq__)
+    return Hooks(gate, {} if works is None else works, DIALECTS, find_workspace, known)
 
 
 @dataclass

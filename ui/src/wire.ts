@@ -38,6 +38,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{name}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sessions */
+        get: operations["sessions_api_agents__name__sessions_get"];
+        put?: never;
+        /** Adopt */
+        post: operations["adopt_api_agents__name__sessions_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/approvals": {
         parameters: {
             query?: never;
@@ -288,6 +306,63 @@ export interface paths {
         put?: never;
         /** Down */
         post: operations["down_api_down_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/editors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Editors */
+        get: operations["editors_api_editors_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/editors/{id}/pair": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pair
+         * @description Let this editor decide, as long as its process runs. `number` is the one that its window shows.
+         */
+        post: operations["pair_api_editors__id__pair_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/editors/{id}/refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refuse
+         * @description Let this editor only watch. Takes a pairing back.
+         */
+        post: operations["refuse_api_editors__id__refuse_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -622,6 +697,80 @@ export interface paths {
         /** Sign In */
         post: operations["sign_in_api_sign_in_post"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sign-in/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Challenge */
+        post: operations["challenge_api_sign_in_challenge_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sign-in/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign In By Key
+         * @description Sign in again by the browser's key. Refused for a process that an agent or Handrail started.
+         */
+        post: operations["sign_in_by_key_api_sign_in_key_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Sign Ins */
+        get: operations["list_sign_ins_api_sign_ins_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sign-ins/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Sign In
+         * @description Sign a browser out at once: its sockets close.
+         */
+        delete: operations["revoke_sign_in_api_sign_ins__id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -988,6 +1137,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/threads/{id}/queue/{message}/steer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Steer Now */
+        post: operations["steer_now_api_threads__id__queue__message__steer_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/threads/{id}/setting": {
         parameters: {
             query?: never;
@@ -1186,6 +1352,16 @@ export interface components {
             tool_call: string;
         };
         /**
+         * AdoptBody
+         * @description A session of an agent, to be continued as a thread.
+         */
+        AdoptBody: {
+            /** Session */
+            session: string;
+            /** Workspace */
+            workspace?: string | null;
+        };
+        /**
          * AgentEnded
          * @description An agent's program ended; the next prompt starts it again.
          */
@@ -1206,6 +1382,22 @@ export interface components {
             terminal: string;
             /** Why */
             why: string;
+        };
+        /**
+         * AgentSessionView
+         * @description A session that an agent has kept.
+         */
+        AgentSessionView: {
+            /** Folder */
+            folder: string;
+            /** Id */
+            id: string;
+            /** Thread */
+            thread: string | null;
+            /** Title */
+            title: string;
+            /** Updated At */
+            updated_at: number | null;
         };
         /**
          * AgentStarted
@@ -1852,6 +2044,22 @@ export interface components {
             /** Workspace */
             workspace: string | null;
         };
+        /**
+         * Challenge
+         * @description What the browser signs, once.
+         */
+        Challenge: {
+            /** Nonce */
+            nonce: string;
+        };
+        /**
+         * ChallengeBody
+         * @description The sign-in of a browser that wants another bearer.
+         */
+        ChallengeBody: {
+            /** Sign In */
+            sign_in: string;
+        };
         /** Choice */
         Choice: {
             /** Description */
@@ -1873,6 +2081,11 @@ export interface components {
              * @enum {string}
              */
             action: "read" | "write" | "delete" | "run" | "connect" | "type" | "stop" | "recall" | "plan";
+            /**
+             * Calm
+             * @default false
+             */
+            calm: boolean;
             /** Inside */
             inside: boolean;
             /**
@@ -1885,6 +2098,11 @@ export interface components {
              * @default false
              */
             protected: boolean;
+            /**
+             * Reads
+             * @default false
+             */
+            reads: boolean;
             /** Resource */
             resource: string;
             /**
@@ -2347,6 +2565,92 @@ export interface components {
             why: string;
         };
         /**
+         * EditorPaired
+         * @description A person lets an editor decide, as long as its process runs.
+         */
+        EditorPaired: {
+            /** By */
+            by: string;
+            /** Editor */
+            editor: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "EditorPaired";
+            /** Pid */
+            pid: number;
+            /** Program */
+            program: string;
+            /** Workspace */
+            workspace: string;
+        };
+        /**
+         * EditorRefused
+         * @description A person refused to pair an editor. It may watch.
+         */
+        EditorRefused: {
+            /** By */
+            by: string;
+            /** Editor */
+            editor: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "EditorRefused";
+            /** Pid */
+            pid: number;
+            /** Program */
+            program: string;
+            /** Workspace */
+            workspace: string;
+        };
+        /**
+         * EditorRevoked
+         * @description A person took a pairing back. The editor may watch.
+         */
+        EditorRevoked: {
+            /** By */
+            by: string;
+            /** Editor */
+            editor: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "EditorRevoked";
+        };
+        /**
+         * EditorView
+         * @description An editor that runs, and whether it may decide.
+         */
+        EditorView: {
+            /** Command */
+            command: string;
+            /** Id */
+            id: string;
+            /** Number */
+            number: number;
+            /** Pid */
+            pid: number;
+            /** Program */
+            program: string;
+            /** Since */
+            since: number;
+            /** Started At */
+            started_at: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "waiting" | "paired" | "refused";
+            /** Windows */
+            windows: number;
+            /** Workspace */
+            workspace: string;
+        };
+        /**
          * Entry
          * @description An event with its number and time in the journal.
          */
@@ -2354,7 +2658,7 @@ export interface components {
             /** At */
             at: number;
             /** Event */
-            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["PolicyAccepted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"] | components["schemas"]["JournalCompacted"];
+            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["PolicyAccepted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"] | components["schemas"]["EditorPaired"] | components["schemas"]["EditorRefused"] | components["schemas"]["EditorRevoked"] | components["schemas"]["JournalCompacted"];
             /** Seq */
             seq: number;
         };
@@ -2508,7 +2812,7 @@ export interface components {
              */
             before: boolean;
             /** Message */
-            message: string;
+            message?: string | null;
             /**
              * Title
              * @default
@@ -2700,12 +3004,26 @@ export interface components {
         };
         JsonValue: unknown;
         /**
+         * KeySignInBody
+         * @description A signed challenge.
+         */
+        KeySignInBody: {
+            /** Nonce */
+            nonce: string;
+            /** Sign In */
+            sign_in: string;
+            /** Signature */
+            signature: string;
+        };
+        /**
          * LiveEntries
          * @description Message of the live socket: journal entries in order, and the daemon's clock.
          */
         LiveEntries: {
             /** Clients */
             clients?: components["schemas"]["ClientView"][] | null;
+            /** Editors */
+            editors?: components["schemas"]["EditorView"][] | null;
             /** Entries */
             entries: components["schemas"]["Entry"][];
             /** Now */
@@ -2774,7 +3092,7 @@ export interface components {
              * Stop
              * @enum {string}
              */
-            stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted";
+            stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered";
             /** Thread */
             thread: string;
         };
@@ -2863,7 +3181,7 @@ export interface components {
              */
             role: "user" | "assistant" | "system";
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
         };
         /** Mode */
         Mode: {
@@ -2975,7 +3293,7 @@ export interface components {
             /** Operation */
             operation: string;
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Thread */
             thread: string | null;
         };
@@ -3009,7 +3327,7 @@ export interface components {
             /** Operation */
             operation: string;
             /** Stop */
-            stop?: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop?: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
         };
         /**
          * OperationOpened
@@ -3060,6 +3378,21 @@ export interface components {
         Options: {
             /** Options */
             options: components["schemas"]["Option"][];
+        };
+        /**
+         * Origin
+         * @description State `origin`.
+         */
+        Origin: {
+            /** Agent */
+            agent: string;
+            /**
+             * How
+             * @enum {string}
+             */
+            how: "new" | "known" | "resumed" | "loaded" | "forked" | "transcript";
+            /** Sentence */
+            sentence: string;
         };
         /**
          * OutputView
@@ -3115,6 +3448,14 @@ export interface components {
              * @default null
              */
             workspace: string | null;
+        };
+        /**
+         * PairBody
+         * @description The number that the person compared.
+         */
+        PairBody: {
+            /** Number */
+            number: number;
         };
         /**
          * PartRisk
@@ -3184,6 +3525,11 @@ export interface components {
              * @enum {string}
              */
             kind: "PersonSignedIn";
+            /**
+             * Name
+             * @default
+             */
+            name: string;
             /** Place */
             place: string;
             /** Sign In */
@@ -3319,6 +3665,11 @@ export interface components {
              * @default false
              */
             queue: boolean;
+            /**
+             * Steer
+             * @default false
+             */
+            steer: boolean;
             /** Text */
             text: string;
         };
@@ -3341,7 +3692,7 @@ export interface components {
         };
         /**
          * PromptSent
-         * @description A queued prompt was sent to its agent.
+         * @description A queued prompt was sent to its agent: as a prompt of its own, or into an operation that ran already (steering).
          */
         PromptSent: {
             /**
@@ -3372,6 +3723,11 @@ export interface components {
             operation: string | null;
             /** Replaced */
             replaced?: string | null;
+            /**
+             * Steered
+             * @default false
+             */
+            steered: boolean;
             /** Thread */
             thread: string;
         };
@@ -3751,7 +4107,7 @@ export interface components {
              * How
              * @enum {string}
              */
-            how: "new" | "known" | "resumed" | "loaded" | "transcript";
+            how: "new" | "known" | "resumed" | "loaded" | "forked" | "transcript";
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -3787,11 +4143,21 @@ export interface components {
         };
         /**
          * SignInBody
-         * @description A one-time sign-in code.
+         * @description A one-time sign-in code, and the key by which this browser signs in again.
          */
         SignInBody: {
             /** Code */
             code: string;
+            /**
+             * Key
+             * @default
+             */
+            key: string;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
         };
         /**
          * SignInRevoked
@@ -3807,6 +4173,24 @@ export interface components {
             sign_in: string;
             /** Why */
             why: string;
+        };
+        /**
+         * SignInView
+         * @description A browser that is signed in.
+         */
+        SignInView: {
+            /** At */
+            at: number;
+            /** Current */
+            current: boolean;
+            /** Id */
+            id: string;
+            /** Lasts */
+            lasts: boolean;
+            /** Name */
+            name: string;
+            /** Seen At */
+            seen_at: number;
         };
         /**
          * SignalSent
@@ -3825,6 +4209,8 @@ export interface components {
         SignedIn: {
             /** Bearer */
             bearer: string;
+            /** Sign In */
+            sign_in: string;
         };
         /**
          * SizeBody
@@ -3835,6 +4221,16 @@ export interface components {
             cols: number;
             /** Rows */
             rows: number;
+        };
+        /**
+         * Speaker
+         * @description State `agent`: the agent whose state the thread shows.
+         */
+        Speaker: {
+            /** Name */
+            name: string;
+            /** Steers */
+            steers?: boolean;
         };
         /**
          * State
@@ -4376,7 +4772,7 @@ export interface components {
                 };
             };
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Title */
             title: string;
             /** Updated At */
@@ -4485,7 +4881,7 @@ export interface components {
             /** Queued */
             queued: number;
             /** Stop */
-            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted") | null;
+            stop: ("end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "failed" | "interrupted" | "steered") | null;
             /** Title */
             title: string;
             /** Updated At */
@@ -4775,6 +5171,200 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sessions_api_agents__name__sessions_get: {
+        parameters: {
+            query?: {
+                workspace?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentSessionView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    adopt_api_agents__name__sessions_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdoptBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadView"];
+                };
             };
             /** @description Bad Request */
             400: {
@@ -6298,6 +6888,286 @@ export interface operations {
                         [key: string]: boolean;
                     };
                 };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    editors_api_editors_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EditorView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pair_api_editors__id__pair_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PairBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    refuse_api_editors__id__refuse_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
@@ -8189,6 +9059,382 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SignedIn"];
                 };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    challenge_api_sign_in_challenge_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChallengeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Challenge"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_in_by_key_api_sign_in_key_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeySignInBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_sign_ins_api_sign_ins_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInView"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_sign_in_api_sign_ins__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
@@ -10569,6 +11815,101 @@ export interface operations {
         };
     };
     send_now_api_threads__id__queue__message__send_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                message: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompted"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    steer_now_api_threads__id__queue__message__steer_post: {
         parameters: {
             query?: never;
             header?: never;

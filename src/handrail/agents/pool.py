@@ -1,8 +1,10 @@
 """The pool of running agent programs: started on demand, shared by threads, ended when idle.
 
 One program per agent and folder, or one per thread for an agent that cannot serve several. It is started in that
-folder, because some agents run commands where they were started, not where their session is. The pool journals
-each start and end. It does not know the protocol (`acp/agent.py`) or where the specs come from (`registry.py`).
+folder, because some agents run commands where they were started, not where their session is. Our own agent does not,
+and takes seconds to import its libraries: once it is used, a spare program, which has no keys yet, waits for the next
+thread. The pool journals each start and end. It does not know the protocol (`acp/agent.py`) or where the specs come from
+(`registry.py`).
 """
 
 import logging
@@ -22,7 +24,7 @@ from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import merge_environment, split_keys
 from handrail.agents.acp.process import Process
-from handrail.agents.registry import NO_COMMAND
+from handrail.agents.registry import NO_COMMAND, is_own
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
 from handrail.store.journal import Journal
@@ -38,24 +40,35 @@ IDLE_SECONDS = 600.0
 """Seconds without use after which a program is ended: agents use much memory, and the next prompt starts it
 again."""
 
+SPARE_SECONDS = 5.0
+"""Seconds between the use of a program and the start of a spare one: the first prompt has the processor to itself."""
 START_SECONDS = 30.0
 """Seconds for a program to answer `initialize`; bounds the wait for a program that hangs."""
 
 Key = tuple[str, str | None, str | None]
 """Agent, thread and folder. No thread: shared by the threads of the folder. No folder: the home folder."""
+SPARE = ""
+"""In place of the thread: the program waits for one."""
 
 
 @dataclass
 class _Entry:
     """An agent that is running or being started."""
 
+    key: Key
+    """Changes when a thread takes a spare program."""
     env: Mapping[str, str] = field(repr=False)
-    """Environment variables beyond those of its spec."""
+    """Environment variables beyond those of its spec. Changes likewise."""
+    settings: object = None
+    """The version of the settings that it has read at its start."""
     started: anyio.Event = field(default_factory=anyio.Event)
+    process: Process | None = None
     agent: Agent | None = None
     problem: AgentError | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
     """Set when its process tree has ended."""
+    spare: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    """The wait of a spare program. Cancelled when a thread takes it, or when it is not needed any more."""
 
     @property
     def is_ending(self) -> bool:
@@ -66,6 +79,20 @@ class _Entry:
         if self.agent is None:
             raise self.problem or AgentError("The agent was ended before it had started.")
         return self.agent
+
+    def take(self, key: Key, env: Mapping[str, str]) -> None:
+        """Let a spare program serve this thread."""
+        self.key, self.env = key, env
+        self.spare.cancel()
+
+    async def end(self, why: str) -> None:
+        """End the program, unless a thread waits for its start; returns when its process tree has ended."""
+        if self.agent is not None:
+            await self.agent.end(why)
+        elif self.key[1] == SPARE:
+            self.problem = AgentError(why)
+            self.spare.cancel()
+            await self.ended.wait()
 
 
 class Agents:
@@ -81,12 +108,19 @@ class Agents:
         *,
         idle_seconds: float = IDLE_SECONDS,
         start_seconds: float = START_SECONDS,
+        spare_seconds: float = SPARE_SECONDS,
+        keeps_spare: Callable[[AgentSection], bool] = is_own,
+        settings: Callable[[], object] = lambda: None,
     ) -> None:
         """`specs` finds an agent's section by name. `environment` returns a program's environment, with the
-        named variables of the daemon's own added."""
+        named variables of the daemon's own added. `keeps_spare` chooses the agents of which a spare program is kept,
+        among those with one program per thread. `settings` is the version of the files that such a program reads at
+        its start."""
         self._terminals, self._specs, self._environment = terminals, specs, environment
         self._journal, self._grace, self._idle_seconds = journal, grace, idle_seconds
         self._start_seconds = start_seconds
+        self._spare_seconds, self._keeps_spare = spare_seconds, keeps_spare
+        self._settings = settings
         self._entries: dict[Key, _Entry] = {}
         self._group: TaskGroup | None = None
 
@@ -103,9 +137,18 @@ class Agents:
 
     @property
     def running(self) -> dict[str, Agent]:
-        """One running agent per name."""
+        """One running agent per name; no spare ones."""
         entries = sorted(self._entries.items(), key=_last_used)
-        return {name: entry.agent for (name, _, _), entry in entries if entry.agent is not None}
+        return {
+            name: entry.agent
+            for (name, thread, _), entry in entries
+            if entry.agent is not None and thread != SPARE
+        }
+
+    def has_session(self, id: str) -> bool:
+        """Whether a running agent has an open session with this id."""
+        agents = [entry.agent for entry in self._entries.values() if entry.agent is not None]
+        return any(id in agent.sessions.known for agent in agents)
 
     async def get(
         self,
@@ -123,9 +166,53 @@ class Agents:
         if spec is None:
             raise AgentError(f"There is no agent called {name}.")
         key = (name, thread if spec.one_per_thread or env else None, folder)
-        agent = await (await self._find_entry(key, env) or self._start(key, spec, env)).wait()
+        entry = (
+            await self._find_entry(key, env)
+            or self._take_spare(key, spec, env)
+            or self._start(key, spec, env)
+        )
+        agent = await entry.wait()
         agent.idle_since = anyio.current_time()
+        if self._has_spare(spec) and self._group is not None:
+            self._group.start_soon(self._keep_spare, name)
         return agent
+
+    def prepare(self, name: str) -> None:
+        """Start a spare program for a thread that will probably be prompted soon, if the agent has such."""
+        with suppress(AgentError):  # its prompt reports it
+            spec, key = self._specs(name), (name, SPARE, None)
+            if spec is not None and self._has_spare(spec) and key not in self._entries:
+                self._start(key, spec, {})
+
+    def _has_spare(self, spec: AgentSection) -> bool:
+        return spec.one_per_thread and self._keeps_spare(spec)
+
+    def _take_spare(self, key: Key, spec: AgentSection, env: Mapping[str, str]) -> _Entry | None:
+        """Give the spare program to a thread, unless `env` has more than keys, which a program gets at its start."""
+        entry = self._entries.get((key[0], SPARE, None))
+        if entry is None or not self._is_current(entry):
+            return None
+        if self._split_environment(spec, env)[0] != self._split_environment(spec, {})[0]:
+            return None
+        self._entries[key] = self._entries.pop(entry.key)
+        entry.take(key, env)
+        return entry
+
+    def _is_current(self, entry: _Entry) -> bool:
+        has_ended = entry.process is not None and entry.process.terminal.exit is not None
+        return not (entry.is_ending or has_ended) and entry.settings == self._settings()
+
+    async def _keep_spare(self, name: str) -> None:
+        """Start a spare program after a while, or let the present one wait on."""
+        await anyio.sleep(self._spare_seconds)
+        key = (name, SPARE, None)
+        entry = self._entries.get(key)
+        if entry is not None and not self._is_current(entry):
+            await entry.end(f"The settings of {name} have changed.")
+        elif entry is not None:
+            entry.spare.deadline = anyio.current_time() + self._idle_seconds
+        if name in self.running:
+            self.prepare(name)
 
     async def _find_entry(self, key: Key, env: Mapping[str, str]) -> _Entry | None:
         """Find the entry with exactly this environment; None once all others under this key have ended."""
@@ -143,51 +230,57 @@ class Agents:
     async def end(self, name: str, why: str, thread: str | None = None) -> None:
         """End the programs of an agent: those of one thread, or all."""
         for (agent_name, of, _), entry in list(self._entries.items()):
-            if agent_name == name and thread in (None, of) and entry.agent is not None:
-                await entry.agent.end(why)
+            if agent_name == name and thread in (None, of):
+                await entry.end(why)
 
     async def close(self) -> None:
         """End all agents."""
         async with anyio.create_task_group() as group:
-            for name, agent in self.running.items():
-                group.start_soon(self.end, name, f"{agent.name} was ended with Handrail.")
+            for name, agent in {key[0]: entry.agent for key, entry in self._entries.items()}.items():
+                why = f"{name if agent is None else agent.name} was ended with Handrail."
+                group.start_soon(self.end, name, why)
 
     def _start(self, key: Key, spec: AgentSection, env: Mapping[str, str]) -> _Entry:
         if self._group is None:
             raise AgentError("No agent can be started: Handrail is just starting, or ending.")
-        entry = self._entries[key] = _Entry(env)
+        entry = self._entries[key] = _Entry(key, env, self._settings())
         # In the pool's own group: the first caller may be cancelled while others wait.
-        self._group.start_soon(self._host, key, entry, spec)
+        self._group.start_soon(self._host, entry, spec)
         return entry
 
-    async def _host(self, key: Key, entry: _Entry, spec: AgentSection) -> None:
+    async def _host(self, entry: _Entry, spec: AgentSection) -> None:
         """Run one agent from its start to the end of its process tree."""
         try:
-            env, keys = split_keys(
-                spec, merge_environment({**self._environment(spec.env_pass), **spec.env}, entry.env)
-            )
+            env, _ = self._split_environment(spec, entry.env)
             home = env.get("HOME") or "/"
             command = _absolute_command(spec, home, env)
-            process = await Process.start(self._terminals, spec.name, command, key[2] or home, env)
+            cwd = entry.key[2] or home
+            entry.process = await Process.start(self._terminals, spec.name, command, cwd, env)
             try:
-                await self._run_agent(entry, spec, process, keys)
+                await self._run_agent(entry, spec, entry.process)
             finally:
-                process.close()
+                entry.process.close()
         except AgentError as problem:
             entry.problem = problem
         finally:
-            del self._entries[key]
+            del self._entries[entry.key]
             entry.started.set()
             entry.ended.set()
 
-    async def _run_agent(
-        self, entry: _Entry, spec: AgentSection, process: Process, keys: Mapping[str, str]
-    ) -> None:
+    def _split_environment(
+        self, spec: AgentSection, more: Mapping[str, str]
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """The environment of a program, and the keys that it gets with `initialize`."""
+        return split_keys(spec, merge_environment({**self._environment(spec.env_pass), **spec.env}, more))
+
+    async def _run_agent(self, entry: _Entry, spec: AgentSection, process: Process) -> None:
         async with anyio.create_task_group() as group:
             agent, why = Agent(spec, process, group, self._grace), f"{spec.name} was ended with Handrail."
             group.start_soon(process.run)
             try:
-                await self._serve(entry, agent, process, keys)
+                if entry.key[1] == SPARE:
+                    await self._wait_for_thread(entry, process)
+                await self._serve(entry, agent, process, self._split_environment(spec, entry.env)[1])
             except AgentError as problem:
                 entry.problem, why = problem, problem.sentence
                 entry.started.set()
@@ -195,6 +288,14 @@ class Agents:
                 await agent.leave(why)
                 self._note_end(spec, process)
                 group.cancel_scope.cancel()
+
+    async def _wait_for_thread(self, entry: _Entry, process: Process) -> None:
+        """Hold a spare program until a thread takes it. Raises AgentError if nobody does, or if it ends before."""
+        entry.spare.deadline = anyio.current_time() + self._idle_seconds
+        with entry.spare:
+            await process.terminal.wait()
+        if entry.key[1] == SPARE:
+            raise entry.problem or AgentError("No thread has used this program.")
 
     async def _serve(self, entry: _Entry, agent: Agent, process: Process, keys: Mapping[str, str]) -> None:
         await agent.greet(self._start_seconds, keys)

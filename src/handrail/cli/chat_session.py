@@ -20,9 +20,10 @@ from websockets.sync.client import ClientConnection
 from handrail.cli.client import Live, open_websocket
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
-from handrail.cli.interactive.keyboard import ApprovalKeys, Inbox, Keyboard
+from handrail.cli.interactive.keyboard import ApprovalKeys, Inbox, Keyboard, TypedLines
 from handrail.cli.interactive.question import Question
 from handrail.cli.render.chat_output import Activities
+from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import note
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ TICK = 0.05
 """Seconds to wait for message parts before the journal is polled; bounds the delay of an approval."""
 BURST = 100
 """Maximum journal batches read in one go: on a busy daemon they would otherwise starve the message stream."""
+GOES_ON = ("end_turn", "max_tokens", "max_turn_requests")
+"""Stop reasons after which the daemon sends the next queued prompt by itself."""
 LAST_FACTS = 2.0
 """Seconds to wait for the journal to reach the end of the operation after the answer has ended."""
 
@@ -68,26 +71,61 @@ class ChatView(Protocol):
 class ChatSession:
     """The conversation of one person with one thread."""
 
-    def __init__(self, live: Live, thread: str, view: ChatView) -> None:
+    def __init__(self, live: Live, thread: str, view: ChatView, typed: TypedLines | None = None) -> None:
+        """`typed` gives the lines that the person types while the agent works."""
         self._live = live
         self._thread = thread
         self._view = view
+        self._typed = typed
+        self._queued: list[Prompted] = []
         self._inbox = Inbox([row["id"] for row in live.state["approvals"]], self._apply_entries)
         self._activities = Activities(thread)
         self._announced: set[str] = set()
 
     def prompt(self, text: str, recipient: Recipient, *, queue: bool = False) -> str:
-        """Send a prompt, follow the answer, and return its stop reason."""
+        """Send a prompt, follow the answer, and return its stop reason. Prompts that were queued meanwhile follow."""
         link = self._live.link
         rev = link.get("threads", self._thread, limit=1)["rev"]
-        body: PromptBody = {"text": text, "agent": recipient.agent, "queue": queue}
+        with open_websocket(link, f"threads/{self._thread}/live?after={rev}") as flow:
+            self._queued = [self._post(text, recipient, queue=queue)]
+            stop = "end_turn"
+            while self._queued and stop in GOES_ON:
+                stop = self._follow(flow, self._queued.pop(0), recipient)
+        if self._queued:
+            note(
+                (
+                    f"Kept in the queue: {format_count(len(self._queued), 'message')}. The page sends them.",
+                    "dim",
+                )
+            )
+        return stop
+
+    def _post(self, text: str, recipient: Recipient, *, queue: bool = False, steer: bool = False) -> Prompted:
+        body: PromptBody = {"text": text, "agent": recipient.agent, "queue": queue, "steer": steer}
         if recipient.env:
             body["env"] = dict(recipient.env)
-        with open_websocket(link, f"threads/{self._thread}/live?after={rev}") as flow:
-            prompted = link.post("threads", self._thread, "prompt", body=body)
-            return self._follow(flow, prompted)
+        return self._live.link.post("threads", self._thread, "prompt", body=body)
 
-    def _follow(self, flow: ClientConnection, prompted: Prompted) -> str:
+    def _send_typed(self, recipient: Recipient) -> None:
+        """Give the agent a line that was typed while it works; queue it if the agent cannot take it."""
+        line = self._typed.poll() if self._typed is not None else ""
+        if not line:
+            return
+        self._view.end_line()
+        try:
+            prompted = self._post(line, recipient, steer=True)
+        except Failure as problem:
+            if problem.code is Code.NO_DAEMON:
+                raise
+            note((str(problem), "red"))
+            return
+        if prompted["steered"]:
+            note(("Given to the agent while it works.", "dim"))
+        else:
+            self._queued.append(prompted)
+            note(("Queued: the agent gets it when it has finished this.", "dim"))
+
+    def _follow(self, flow: ClientConnection, prompted: Prompted, recipient: Recipient) -> str:
         answer = _Answer(prompted)
         while answer.stop is None:
             try:
@@ -95,6 +133,7 @@ class ChatSession:
                 if message is not None:
                     self._view.show_parts(answer.take(message))
                 self._ask_first()
+                self._send_typed(recipient)
                 self._view.tick(self._activities.line(time.monotonic()))
             except KeyboardInterrupt:
                 self._stop(answer)
@@ -166,7 +205,8 @@ class _Answer:
             if message["id"] == self._prompt:
                 self.operation = message["operation"] or self.operation
             elif message["role"] == "assistant" and message["operation"] == self.operation:
-                self.stop = message["stop"] if message["ended_at"] is not None else self.stop
+                is_over = message["ended_at"] is not None and message["stop"] != "steered"
+                self.stop = message["stop"] if is_over else self.stop
         parts = [part for part in flow["parts"] if self._roles.get(part["message"]) != "user"]
         return {**flow, "parts": parts}
 

@@ -33,7 +33,7 @@ class HandrailHelp(GroupWithHeadings):
     """The overview that `handrail --help` prints."""
 
     headings: ClassVar = {
-        "Run": ("up", "open", "status", "restart", "down", "demo"),
+        "Run": ("up", "open", "sign-ins", "status", "restart", "down", "demo"),
         "Decide": ("calls", "cancel", "complete", "approvals", "approve", "deny", "undo"),
         "Terminals": ("terminals", "terminal", "shell"),
         "Agents": (
@@ -41,7 +41,7 @@ class HandrailHelp(GroupWithHeadings):
             *("threads", "thread", "transcripts", "export", "import", "search"),
         ),
         "Rules": ("rules", "trust"),
-        "Clients": ("connect", "disconnect", "clients", "mcp", "credential", "credentials"),
+        "Clients": ("connect", "disconnect", "clients", "editors", "mcp", "credential", "credentials"),
         "Diagnose": ("doctor", "config"),
     }
 
@@ -64,9 +64,11 @@ COMMANDS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("handrail.cli.commands.threads", "add_to", ("threads", "thread", "export", "import")),
     ("handrail.cli.commands.transcripts", "add_to", ("transcripts",)),
     ("handrail.cli.commands.clients", "add_to", ("clients",)),
+    ("handrail.cli.commands.editors", "add_to", ("editors",)),
     ("handrail.cli.commands.threads", "add_search_to", ("search",)),
     ("handrail.cli.commands.connect", "add_to", ("connect", "disconnect")),
     ("handrail.cli.commands.credentials", "add_to", ("credential", "credentials")),
+    ("handrail.cli.commands.sign_ins", "add_to", ("sign-ins",)),
     ("handrail.cli.commands.demo", "add_to", ("demo",)),
 )
 """The module, the function that adds its commands, and their names."""

@@ -49,12 +49,25 @@ class ActivityView(TypedDict):
     tool_call: str
 
 
+class AdoptBody(TypedDict):
+    session: str
+    workspace: NotRequired[str | None]
+
+
 class AgentEnded(TypedDict):
     agent: str
     kind: Literal["AgentEnded"]
     said: list[str]
     terminal: str
     why: str
+
+
+class AgentSessionView(TypedDict):
+    folder: str
+    id: str
+    thread: str | None
+    title: str
+    updated_at: int | None
 
 
 class AgentStarted(TypedDict):
@@ -329,6 +342,14 @@ class Caller(TypedDict):
     workspace: str | None
 
 
+class Challenge(TypedDict):
+    nonce: str
+
+
+class ChallengeBody(TypedDict):
+    sign_in: str
+
+
 class Choice(TypedDict):
     description: str
     group: str
@@ -338,9 +359,11 @@ class Choice(TypedDict):
 
 class Claim(TypedDict):
     action: Literal["connect", "delete", "plan", "read", "recall", "run", "stop", "type", "write"]
+    calm: bool
     inside: bool
     opaque: str
     protected: bool
+    reads: bool
     resource: str
     words: list[str]
 
@@ -545,6 +568,43 @@ class EditView(TypedDict):
     why: str
 
 
+class EditorPaired(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorPaired"]
+    pid: int
+    program: str
+    workspace: str
+
+
+class EditorRefused(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorRefused"]
+    pid: int
+    program: str
+    workspace: str
+
+
+class EditorRevoked(TypedDict):
+    by: str
+    editor: str
+    kind: Literal["EditorRevoked"]
+
+
+class EditorView(TypedDict):
+    command: str
+    id: str
+    number: int
+    pid: int
+    program: str
+    since: int
+    started_at: int
+    state: Literal["paired", "refused", "waiting"]
+    windows: int
+    workspace: str
+
+
 class Entry(TypedDict):
     at: int
     event: (
@@ -593,6 +653,9 @@ class Entry(TypedDict):
         | SignInRevoked
         | CredentialIssued
         | CredentialRevoked
+        | EditorPaired
+        | EditorRefused
+        | EditorRevoked
         | JournalCompacted
     )
     seq: int
@@ -663,7 +726,7 @@ class Forced(TypedDict):
 
 class ForkBody(TypedDict):
     before: NotRequired[bool]
-    message: str
+    message: NotRequired[str | None]
     title: NotRequired[str]
 
 
@@ -747,8 +810,15 @@ class JournalCompacted(TypedDict):
 JsonValue: TypeAlias = "Any"
 
 
+class KeySignInBody(TypedDict):
+    nonce: str
+    sign_in: str
+    signature: str
+
+
 class LiveEntries(TypedDict):
     clients: list[ClientView] | None
+    editors: list[EditorView] | None
     entries: list[Entry]
     now: int
 
@@ -782,7 +852,14 @@ class MessageEnded(TypedDict):
     message: str
     said_at: int | None
     stop: Literal[
-        "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+        "cancelled",
+        "end_turn",
+        "failed",
+        "interrupted",
+        "max_tokens",
+        "max_turn_requests",
+        "refusal",
+        "steered",
     ]
     thread: str
 
@@ -818,7 +895,14 @@ class MessageView(TypedDict):
     role: Literal["assistant", "system", "user"]
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -867,7 +951,14 @@ class OperationDetail(TypedDict):
     operation: str
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -883,7 +974,14 @@ class OperationEnded(TypedDict):
     operation: str
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -915,6 +1013,12 @@ class Options(TypedDict):
     options: list[Option]
 
 
+class Origin(TypedDict):
+    agent: str
+    how: Literal["forked", "known", "loaded", "new", "resumed", "transcript"]
+    sentence: str
+
+
 class OutputView(TypedDict):
     alternate: bool
     base64: str
@@ -933,6 +1037,10 @@ class Owner(TypedDict):
     name: str
     person: bool
     workspace: str | None
+
+
+class PairBody(TypedDict):
+    number: int
 
 
 class PartRisk(TypedDict):
@@ -960,6 +1068,7 @@ class PathPreview(TypedDict):
 
 class PersonSignedIn(TypedDict):
     kind: Literal["PersonSignedIn"]
+    name: str
     place: str
     sign_in: str
 
@@ -1019,6 +1128,7 @@ class PromptBody(TypedDict):
     files: NotRequired[list[str]]
     images: NotRequired[list[ImageBody]]
     queue: NotRequired[bool]
+    steer: NotRequired[bool]
     text: str
 
 
@@ -1041,6 +1151,7 @@ class Prompted(TypedDict):
     message: str
     operation: str | None
     replaced: str | None
+    steered: bool
     thread: str
 
 
@@ -1196,7 +1307,7 @@ class Seen(TypedDict):
 
 class SessionBound(TypedDict):
     agent: str
-    how: Literal["known", "loaded", "new", "resumed", "transcript"]
+    how: Literal["forked", "known", "loaded", "new", "resumed", "transcript"]
     kind: Literal["SessionBound"]
     session: str
     thread: str
@@ -1211,12 +1322,23 @@ class SettingBody(TypedDict):
 
 class SignInBody(TypedDict):
     code: str
+    key: NotRequired[str]
+    name: NotRequired[str]
 
 
 class SignInRevoked(TypedDict):
     kind: Literal["SignInRevoked"]
     sign_in: str
     why: str
+
+
+class SignInView(TypedDict):
+    at: int
+    current: bool
+    id: str
+    lasts: bool
+    name: str
+    seen_at: int
 
 
 class SignalSent(TypedDict):
@@ -1226,11 +1348,17 @@ class SignalSent(TypedDict):
 
 class SignedIn(TypedDict):
     bearer: str
+    sign_in: str
 
 
 class SizeBody(TypedDict):
     cols: int
     rows: int
+
+
+class Speaker(TypedDict):
+    name: str
+    steers: bool
 
 
 class State(TypedDict):
@@ -1463,7 +1591,14 @@ class ThreadDetail(TypedDict):
     state: dict[str, dict[str, JsonValue]]
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -1516,7 +1651,14 @@ class ThreadView(TypedDict):
     queued: int
     stop: (
         Literal[
-            "cancelled", "end_turn", "failed", "interrupted", "max_tokens", "max_turn_requests", "refusal"
+            "cancelled",
+            "end_turn",
+            "failed",
+            "interrupted",
+            "max_tokens",
+            "max_turn_requests",
+            "refusal",
+            "steered",
         ]
         | None
     )
@@ -1604,6 +1746,10 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["agents"], /) -> list[AgentView]: ...
     @overload
+    def __call__(
+        self, a: Literal["agents"], b: str, c: Literal["sessions"], /, *, workspace: str | None = None
+    ) -> list[AgentSessionView]: ...
+    @overload
     def __call__(self, a: Literal["approvals"], /, *, open: bool | None = None) -> list[ApprovalView]: ...
     @overload
     def __call__(self, a: Literal["approvals"], b: str, /) -> ApprovalView: ...
@@ -1633,6 +1779,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["credentials"], /) -> list[CredentialView]: ...
     @overload
+    def __call__(self, a: Literal["editors"], /) -> list[EditorView]: ...
+    @overload
     def __call__(self, a: Literal["events"], /, *, after: int | None = None) -> LiveEntries: ...
     @overload
     def __call__(self, a: Literal["folders"], /) -> list[FolderView]: ...
@@ -1650,6 +1798,8 @@ class Get(Protocol):
     def __call__(
         self, a: Literal["search"], /, *, q: str, workspace: str | None = None, limit: int | None = None
     ) -> SearchView: ...
+    @overload
+    def __call__(self, a: Literal["sign-ins"], /) -> list[SignInView]: ...
     @overload
     def __call__(self, a: Literal["state"], /) -> State: ...
     @overload
@@ -1732,6 +1882,10 @@ class Post(Protocol):
     def __call__(self, a: Literal["agents"], b: str, c: Literal["login"], /, *, body: LoginBody) -> None: ...
     @overload
     def __call__(
+        self, a: Literal["agents"], b: str, c: Literal["sessions"], /, *, body: AdoptBody
+    ) -> ThreadView: ...
+    @overload
+    def __call__(
         self, a: Literal["approvals"], b: Literal["allow-low"], /, *, body: AllowLowBody
     ) -> list[AllowedLow]: ...
     @overload
@@ -1754,6 +1908,10 @@ class Post(Protocol):
     def __call__(self, a: Literal["credentials"], /, *, body: CredentialBody) -> Credential: ...
     @overload
     def __call__(self, a: Literal["down"], /, *, keep_terminals: bool | None = None) -> dict[str, bool]: ...
+    @overload
+    def __call__(self, a: Literal["editors"], b: str, c: Literal["pair"], /, *, body: PairBody) -> None: ...
+    @overload
+    def __call__(self, a: Literal["editors"], b: str, c: Literal["refuse"], /) -> None: ...
     @overload
     def __call__(
         self, a: Literal["folders"], b: Literal["distrust"], /, *, body: FolderBody
@@ -1780,6 +1938,12 @@ class Post(Protocol):
     def __call__(self, a: Literal["rules"], b: Literal["test"], /, *, body: TestBody) -> TestView: ...
     @overload
     def __call__(self, a: Literal["sign-in"], /, *, body: SignInBody) -> SignedIn: ...
+    @overload
+    def __call__(
+        self, a: Literal["sign-in"], b: Literal["challenge"], /, *, body: ChallengeBody
+    ) -> Challenge: ...
+    @overload
+    def __call__(self, a: Literal["sign-in"], b: Literal["key"], /, *, body: KeySignInBody) -> SignedIn: ...
     @overload
     def __call__(self, a: Literal["terminals"], /, *, body: OpenBody) -> TerminalView: ...
     @overload
@@ -1830,6 +1994,10 @@ class Post(Protocol):
     ) -> Prompted: ...
     @overload
     def __call__(
+        self, a: Literal["threads"], b: str, c: Literal["queue"], d: str, e: Literal["steer"], /
+    ) -> Prompted: ...
+    @overload
+    def __call__(
         self, a: Literal["threads"], b: str, c: Literal["setting"], /, *, body: SettingBody
     ) -> None: ...
     @overload
@@ -1849,6 +2017,8 @@ class Delete(Protocol):
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["sign-ins"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["threads"], b: str, /) -> None: ...
     @overload

@@ -142,6 +142,10 @@ class Client:
         """What the setup makes less safe than the client was without it, as sentences."""
         return []
 
+    def steps(self, setup: Setup) -> list[str]:
+        """What the person does after the files are written, as sentences."""
+        return []
+
     def pieces(self, setup: Setup) -> list[ConfigPiece]:
         mcp = self.mcp_pieces(setup) if setup.has_mcp else []
         return [*mcp, *(self.hook_pieces(setup) if setup.has_hooks else [])]

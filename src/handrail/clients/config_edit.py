@@ -76,7 +76,7 @@ def set_value(format: Format, text: str, pointer: Pointer, value: Any) -> str:
     expected = _with_value(load(format, text), pointer, value)
     if format == "json":
         return _check(format, expected, [_edit_json(jsonc.set_member, text, pointer, value)])
-    is_new = get_value(format, text, pointer) is ABSENT
+    is_new = is_object(value) and get_value(format, text, pointer) is ABSENT
     block = _append_block(text, _render_table(pointer, value)) if is_new else None
     return _check(format, expected, [block, _edit_with_tomlkit(text, pointer, value)])
 

@@ -6,6 +6,7 @@ A plan is made without writing anything. It is carried out only if the files are
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -28,6 +29,7 @@ from handrail.clients.config_file import (
 )
 from handrail.clients.connections import Connection, Connections, FileRecord, connection_key
 from handrail.clients.pieces import ConfigPiece, Written
+from handrail.paths import Places
 
 T = TypeVar("T")
 COMMAND_SECONDS = 60.0
@@ -70,6 +72,8 @@ class ConnectionPlan:
     changes: tuple[ConfigChange, ...]
     notes: tuple[str, ...] = ()
     """Warnings, and what differs from what was written."""
+    steps: tuple[str, ...] = ()
+    """What the person does afterwards."""
 
     @property
     def is_change(self) -> bool:
@@ -103,6 +107,7 @@ def plan_connect(client: Client, setup: Setup, connections: Connections) -> Conn
         connection=connection,
         changes=tuple(changes),
         notes=tuple(client.warnings(setup)),
+        steps=tuple(client.steps(setup)),
     )
 
 
@@ -283,7 +288,9 @@ def _check_unchanged(plan: ConnectionPlan) -> None:
 def _execute(change: ConfigChange, environ: Mapping[str, str]) -> FileRecord | None:
     if not change.is_change:
         return change.record
-    with lock_folder(change.path.parent):
+    # The daemon of this home holds Handrail's own folders as long as it runs.
+    is_own = change.path == Places.find(environ).config
+    with nullcontext() if is_own else lock_folder(change.path.parent):
         if change.commands:
             _run_commands(change, environ)
             return _record_of_command(change)

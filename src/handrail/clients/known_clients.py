@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from handrail.clients.claude import Claude
 from handrail.clients.client_facts import Client
 from handrail.clients.cline import Cline
+from handrail.clients.code_server import CodeServer
 from handrail.clients.codex import Codex
 from handrail.clients.copilot import Copilot
 from handrail.clients.cursor import Cursor, Windsurf
@@ -28,6 +29,7 @@ _CLIENTS: tuple[Client, ...] = (
     VSCode(),
     Zed(),
     JetBrains(),
+    CodeServer(),
 )
 _BY_NAME: Mapping[str, Client] = {client.name: client for client in _CLIENTS}
 NAMES = tuple(_BY_NAME)

@@ -6,13 +6,14 @@ Part of the composition root: it holds no other behaviour.
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import McpEntry
-from handrail.agents.conversation.send_prompt import McpEntryBuilder
+from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.pool import Agents
 from handrail.agents.registry import Registry, build_own_section, has_provider_key
@@ -83,8 +84,10 @@ def build_agent_host(
     terminals: Terminals,
     door: McpEntryBuilder,
     policy: AcceptedPolicy,
+    config: Path,
 ) -> AgentHost:
-    """`home` are the variables by which a program finds this Handrail's files."""
+    """`home` are the variables by which a program finds this Handrail's files. `config` is the file of settings,
+    which our own agent reads at its start."""
     threads = Threads(gate.journal, records)
     own = build_own_section(named, home)
     registry = Registry(
@@ -96,7 +99,7 @@ def build_agent_host(
             raise AgentError(NOT_ACCEPTED)
         return registry.spec(name)
 
-    agents = Agents(terminals, spec, environment, gate.journal)
+    agents = Agents(terminals, spec, environment, gate.journal, settings=lambda: _file_version(config))
     prompts = Prompts(
         gate,
         threads,
@@ -128,3 +131,12 @@ def build_mcp_entry(access: Access, places: Places, url: str) -> McpEntryBuilder
         return McpEntry(url=f"{url}/mcp", bearer=bearer, command=command, env=env)
 
     return door
+
+
+def _file_version(path: Path) -> tuple[int, int] | None:
+    """Changes with the file; None if there is none."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size

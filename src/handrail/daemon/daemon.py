@@ -21,13 +21,14 @@ from anyio import to_thread
 from anyio.abc import SocketListener, TaskGroup
 
 from handrail import __version__
-from handrail.agents.conversation.send_prompt import McpEntryBuilder
+from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.clients.hooks import DIALECTS
 from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
+from handrail.daemon._agent_host_protocol import serve_ahp
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
-from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_launchers
+from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_editors, build_launchers
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.state_files import (
     EXPLAINED,
@@ -54,10 +55,11 @@ from handrail.server.access import Access, Callers
 from handrail.server.api.daemon_models import Restart
 from handrail.server.api.models import now_ms
 from handrail.server.app import HOST, WebServer, build_guarded_app
-from handrail.server.client_hooks import MARK, Hooks
+from handrail.server.client_hooks import MARK, Hooks, KnownClients
 from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
+from handrail.server.editor_pairings import EditorPairings
 from handrail.server.first_thread import create_first_thread
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer, find_workspace
@@ -222,18 +224,21 @@ class Daemon:
             access = self._access = await build_access(
                 foundation.keeper, foundation.journal, foundation.records
             )
+            launchers = await build_launchers(foundation.keeper)
+            editors = await build_editors(foundation.keeper, foundation.journal, access, launchers)
             listeners = await foundation.keeper.listen_both(*self._daemon_file.ports)
             port = listeners[0].getsockname()[1]
             self._daemon_file.note_port(port)
             url = f"http://{HOST}:{port}"
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
-            context = await self._build_server_context(foundation, gate, access, url, agent_host)
+            context = await self._build_server_context(
+                foundation, gate, access, launchers, editors, url, agent_host
+            )
             callers = Callers(context.prompts.calling)
-            launchers = await build_launchers(foundation.keeper)
-            hooks = self._build_hooks(gate, launchers)
+            hooks = self._build_hooks(gate, launchers, agent_host)
             mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
-            local = LocalSocketServer(mcp, hooks, access, launchers, context.url)
+            local = LocalSocketServer(mcp, hooks, access, launchers, editors, context.url)
             hooks.observers.append(context.clients)
             group.start_soon(hooks.run)
             group.start_soon(context.clients.run)
@@ -241,6 +246,7 @@ class Daemon:
                 self._start_background(group, foundation, gate, context.clients)
                 await agent_host.start(group)
                 await self._accept_connections(group, context, listeners, local, mcp)
+                group.start_soon(serve_ahp, self._config.ahp, self._places, context, self._blobs, launchers)
                 await self._stop_requested.wait()
                 if self._announce and not self._ends_all:
                     print_replaced()
@@ -253,11 +259,14 @@ class Daemon:
                 self._daemon_file.take_down()
             group.cancel_scope.cancel()
 
-    def _build_hooks(self, gate: Gate, launchers: DoorLaunchers) -> Hooks:
+    def _build_hooks(self, gate: Gate, launchers: DoorLaunchers, agent_host: AgentHost) -> Hooks:
         def has_server(client: ClientProcess) -> bool:
             return launchers.has_server((client.pid, client.start))
 
-        return Hooks(gate, self._works, DIALECTS, find_workspace, self._mark, has_server)
+        known = KnownClients(
+            mark=self._mark, has_server=has_server, has_session=agent_host.agents.has_session
+        )
+        return Hooks(gate, self._works, DIALECTS, find_workspace, known)
 
     def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
         tools: dict[str, Tool[Any, Any]] = {}
@@ -301,6 +310,7 @@ class Daemon:
             foundation.terminals,
             door,
             foundation.policy,
+            self._places.config,
         )
 
     def _build_agent_environment(self, passed: Sequence[str]) -> dict[str, str]:
@@ -308,7 +318,14 @@ class Daemon:
         return {**child_environment(os.environ, passed), MARK: self._mark}
 
     async def _build_server_context(
-        self, foundation: Foundation, gate: Gate, access: Access, url: str, agent_host: AgentHost
+        self,
+        foundation: Foundation,
+        gate: Gate,
+        access: Access,
+        launchers: DoorLaunchers,
+        editors: EditorPairings,
+        url: str,
+        agent_host: AgentHost,
     ) -> ServerContext:
         """Build the context of the HTTP routes."""
         return ServerContext(
@@ -321,6 +338,7 @@ class Daemon:
             undo=Undo(foundation.records, foundation.journal, self._blobs, self._own_folders),
             marked=self._marked,
             access=access,
+            launchers=launchers,
             url=url,
             command_line=build_connect_command(self._places.environment),
             started=await self._restore(gate, foundation, agent_host.threads),
@@ -335,6 +353,7 @@ class Daemon:
             agents=agent_host.agents,
             prompts=agent_host.prompts,
             clients=ClientSessions(foundation.terminals),
+            editors=editors,
         )
 
     def _start_background(

@@ -19,6 +19,7 @@ from handrail.gate.rules.policy_snapshot import Baseline, PolicySnapshot, decode
 from handrail.keeper.protocol import RESTART_KEY, Done, Remember
 from handrail.paths import Places
 from handrail.server.access import Access, Client
+from handrail.server.editor_pairings import EditorPairings
 from handrail.store.anchor import check_anchor
 from handrail.store.hash_chain import Link
 from handrail.store.integrity import check_compactions, has_event
@@ -30,7 +31,7 @@ from handrail.terminal.person_check import DoorLaunchers, explain_no_person, run
 
 log = logging.getLogger(__name__)
 
-POLICY, HEAD, SIGN_INS, LAUNCHERS = "policy", "journal-head", "sign-ins", "launchers"
+POLICY, HEAD, SIGN_INS, LAUNCHERS, EDITORS = "policy", "journal-head", "sign-ins", "launchers", "editors"
 COMPACTION = "journal-compaction"
 """Keys in the keeper's memory."""
 SEALED_INSIDE = (
@@ -189,7 +190,7 @@ async def build_access(keeper: Keeper, journal: Journal, records: Records) -> Ac
     sealed = SEALED_INSIDE if runs_inside_handrail() else explain_no_person()
     # A keeper met by a daemon that an agent started may be the agent's, with forged sign-ins.
     access = Access(journal, clients, b"" if sealed else await keeper.recall(SIGN_INS) or b"")
-    access.keep = partial(_remember, keeper, SIGN_INS)
+    access.sign_ins.keep = partial(_remember, keeper, SIGN_INS)
     if sealed:
         access.seal(sealed)
     return access
@@ -200,6 +201,16 @@ async def build_launchers(keeper: Keeper) -> DoorLaunchers:
     launchers = DoorLaunchers(await keeper.recall(LAUNCHERS) or b"", lambda: keeper.pid)
     launchers.keep = partial(_remember, keeper, LAUNCHERS)
     return launchers
+
+
+async def build_editors(
+    keeper: Keeper, journal: Journal, access: Access, launchers: DoorLaunchers
+) -> EditorPairings:
+    """The paired editors, with those of the previous daemon; none if nobody can be taken for a person."""
+    kept = b"" if access.sealed else await keeper.recall(EDITORS) or b""
+    editors = EditorPairings(journal, access, launchers, kept)
+    editors.keep = partial(_remember, keeper, EDITORS)
+    return editors
 
 
 def _remember(keeper: Keeper, key: str, value: bytes) -> None:

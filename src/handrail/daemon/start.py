@@ -8,7 +8,8 @@ import gc
 import os
 from collections.abc import Sequence
 
-from handrail.hardening import hide_memory
+from handrail.hardening import hide_memory, ignore_plugins
+from handrail.lazy_methods import lazy_dataclass_methods
 from handrail.paths import Places
 
 ARGUMENTS = ("up", "--foreground", "--no-open")
@@ -20,6 +21,7 @@ def main(arguments: Sequence[str]) -> int | None:
     The command line also reports a bad configuration.
     """
     hide_memory()
+    ignore_plugins()
     gc.disable()  # imports leave little garbage; the web server enables it, see `tune_gc`
     port = parse_port(arguments)
     try:
@@ -44,13 +46,14 @@ def parse_port(arguments: Sequence[str]) -> int | None:
 
 
 def _run(port: int) -> int | None:
-    from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic: after the memory is hidden
+    with lazy_dataclass_methods():
+        from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic: after the memory is hidden
 
-    places = Places.find(os.environ)
-    try:
-        config = load(places.config)
-    except BadConfig:
-        return None
-    from handrail.daemon import daemon  # noqa: PLC0415 - imports everything
+        places = Places.find(os.environ)
+        try:
+            config = load(places.config)
+        except BadConfig:
+            return None
+        from handrail.daemon import daemon  # noqa: PLC0415 - imports everything
 
     return daemon.run(places, config, port=port or None)

@@ -177,7 +177,7 @@ class ForegroundOutput:
         elif not self._has_person:
             _print_lines("To sign in, run `handrail open` in a terminal of your own.")
         else:
-            _print_lines(f"Sign in:  {self._url}/#code={self._access.issue_code()}")
+            _print_lines(f"Sign in:  {self._url}/#code={self._access.sign_ins.issue_code()}")
 
 
 def build_connect_command(environment: Mapping[str, str]) -> str:

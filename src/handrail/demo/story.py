@@ -6,10 +6,9 @@ approvals: the script sees only outcomes.
 
 import shlex
 import shutil
-import socket
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,28 +87,13 @@ print(count(TREES), "apples, and not one of them is bad")
 """
 """Three hunks; a person may want to reject the last one."""
 
-PEARS = '''\
-"""How many pears there are; the sister of apples.py."""
-
-TREES = {"east": 5, "west": 9}
-
-
-def best(trees):
-    """The tree with the most."""
-    return max(trees, key=trees.get)
-
-
-print(sum(TREES.values()), "pears, most of them in the", best(TREES))
-'''
-
 GATE = '''\
-"""Opens the gate to a tree."""
+"""Opens the gate to the orchard."""
 
 from getpass import getpass
 
-tree = input("Which tree, north or south? ")
 word = getpass("The gate's secret word (any will do): ")
-print(f"The gate to the {tree} tree is open." if word else "The gate stays shut.")
+print("The gate to the orchard is open." if word else "The gate stays shut.")
 raise SystemExit(not word)
 '''
 
@@ -136,13 +120,21 @@ def make_scene() -> Generator[Scene]:
 
 
 COUNTER = 'i=0; while [ $i -lt 3600 ]; do i=$((i+1)); echo "tick $i"; sleep 1; done'
+READING = ("ls -l", "grep -n TODO apples.py", "ls cherries.py")
+"""Commands that only read; the last one fails."""
 FLOOD = "seq -f 'a line of output, one of very many: %06.0f' 1 120000"
 """About 5 MB of output."""
 
 
-def run_story(seconds: float, print_line: Print) -> list[str]:
-    """Play the script for at most `seconds`; returns the calls that still wait for a person."""
-    story = _Story(seconds, print_line)
+Trust = Callable[[Path], bool]
+
+
+def run_story(seconds: float, print_line: Print, trust: Trust = lambda _: False) -> list[str]:
+    """Play the script for at most `seconds`; returns the calls that still wait for a person.
+
+    `trust` is called with the project's folder before the agent connects; it returns whether the folder is trusted.
+    """
+    story = _Story(seconds, print_line, trust)
     try:
         anyio.run(story.play)
     except KeyboardInterrupt:
@@ -153,14 +145,17 @@ def run_story(seconds: float, print_line: Print) -> list[str]:
 class _Story:
     """One run of the script."""
 
-    def __init__(self, seconds: float, print_line: Print) -> None:
+    def __init__(self, seconds: float, print_line: Print, trust: Trust) -> None:
         self._seconds = seconds
         self._print = print_line
+        self._trust = trust
         self.left: set[str] = set()
         """Calls that were handed back and are still open."""
 
     async def play(self) -> None:
         with make_scene() as scene:
+            if self._trust(scene.project):
+                self._print("\nIts folder is trusted for the demo, so commands that only read ask nobody.")
             try:
                 async with open_door(scene.project) as client:
                     with anyio.move_on_after(self._seconds) as limit:
@@ -173,18 +168,16 @@ class _Story:
     async def _play_acts(self, agent: Agent, scene: Scene) -> None:
         self._print(f"\nAn agent, “handrail demo”, works in {scene.project}.")
         await self._read(agent)
-        self._print("\nNow it asks for four things at once; each waits for you under “Needs you”:")
+        self._print("\nNow it asks for three things at once; each waits for you under “Needs you”:")
         self._print("  · a counter that never ends:  allow it, watch it, then press Complete ▾ or Cancel")
         self._print(
-            "  · a new file, then an edit:   keep or reject each of the edit's three hunks, then send the review"
+            "  · an edit:                    keep or reject each of its three hunks, then send the review"
         )
-        self._print("  · a flood of output, 5 MB:    allow it; the page stays calm")
         self._print("  · deleting outside its work:  high risk; deny it, and tell the agent why")
         self._print("Ctrl-C ends the demo.\n")
         async with anyio.create_task_group() as group:
             group.start_soon(self._count, agent)
-            group.start_soon(self._write, agent)
-            group.start_soon(self._flood, agent)
+            group.start_soon(self._edit, agent)
             group.start_soon(self._stray, agent, scene)
         await self._repeat(agent)
         await play_terminal_act(agent, self._patience())
@@ -193,12 +186,15 @@ class _Story:
         )
 
     async def _read(self, agent: Agent) -> None:
-        """Reads inside the workspace, which need no approval."""
-        self._print("\nIt reads; that needs nobody's leave, and is recorded all the same:")
+        """Reads inside the workspace, which need no approval; in a trusted folder, commands that only read neither."""
+        self._print("\nIt reads; no approval is needed, and it is recorded all the same:")
         await agent.do("looking around", "list_files")
         await agent.do("reading apples.py", "read_file", path="apples.py")
         await agent.do("searching for TODO", "search_content", pattern="TODO")
         await agent.do("reading a file that is not there", "read_file", path="cherries.py")
+        for line in READING:
+            await agent.do(f"`{line}`", "execute_command", command=line, wait_seconds=self._patience())
+        await self._flood(agent)
 
     async def _count(self, agent: Agent) -> None:
         limits = {"wait_seconds": self._patience(), "timeout_seconds": self._patience()}
@@ -206,8 +202,7 @@ class _Story:
         if "May still be running" in str(reply.data.get("message")):
             self._print("    It runs on, as Complete says; “Stop it” on its page ends it.")
 
-    async def _write(self, agent: Agent) -> None:
-        await agent.do("the new file", "write_file", path="pears.py", content=PEARS)
+    async def _edit(self, agent: Agent) -> None:
         edit = await agent.do("the edit", "apply_diff", path="apples.py", diff=EDIT)
         if review := edit.data.get("review"):
             self._print(f"    You kept {review['kept']} of its {review['hunks']} hunks; the agent was told.")
@@ -242,8 +237,7 @@ class _Story:
         return min(3600.0, self._seconds + 60)
 
 
-ANSWER = "north"
-QUESTIONS_PROGRAM = "the program with questions"
+QUESTIONS_PROGRAM = "the program with a question"
 SECRET_SECONDS = 60.0
 """Seconds that the agent waits for input that only a person may type."""
 STAYS_SECONDS = 20.0
@@ -257,11 +251,8 @@ async def play_terminal_act(agent: Agent, patience: float) -> None:
     agent.say(
         "\nLast, it opens a terminal that stays; “Terminals” on the page shows it live, and you may type there:"
     )
-    agent.say("  · lines typed into its shell:  each asks, and the card shows which program will read it")
-    agent.say("  · a server it leaves running:  the agent waits for its port; reading asks nobody")
-    agent.say(
-        "  · a program with questions:    the agent answers one; the other is hidden, and yours alone\n"
-    )
+    agent.say("  · a line typed into its shell:  it asks, and the card shows which program will read it")
+    agent.say("  · a program with a question:    what is typed is hidden, so the answer is yours alone\n")
     opened = await agent.do("opening the terminal", "create_tracked_terminal", name="orchard")
     terminal = opened.data.get("terminal_id")
     if opened.status != "done" or not terminal:
@@ -283,10 +274,7 @@ class _Visit:
         self._patience = patience
 
     async def play(self) -> None:
-        await self._line("a line in it", f"{python_command()} apples.py")
-        await self._line("a line that cannot work", "ls cherries.py")
-        await self._serve()
-        unanswered = await self._answer_questions()
+        unanswered = await self._await_answer()
         if await self._close() and unanswered is not None:
             await self._agent.go_on(QUESTIONS_PROGRAM, unanswered)
 
@@ -294,31 +282,14 @@ class _Visit:
         arguments = {"command": command, "terminal_id": self._terminal, "wait_seconds": self._patience}
         return await self._agent.do(what, "execute_command", **arguments)
 
-    async def _serve(self) -> None:
-        port = free_port()
-        line = f"{python_command()} -m http.server {port} --bind 127.0.0.1 &"
-        if (await self._line("starting a server", line)).status == "done":
-            arguments = {"terminalId": self._terminal, "until": "port", "value": port}
-            reply = await self._agent.do("waiting for its port", "wait_for_terminal", **arguments)
-            self._agent.say(f"    {reply.text.partition(chr(10))[0]}")
-
-    async def _answer_questions(self) -> Reply | None:
-        """Answer the program's first question, then wait for the person; returns the call if it stays
-        unanswered."""
+    async def _await_answer(self) -> Reply | None:
+        """Run the program, and wait for the person's answer; returns the call if it stays unanswered."""
         reply = await self._line(QUESTIONS_PROGRAM, f"{python_command()} gate.py")
-        if _asks(reply) and not reply.data[ASKS]["secret"]:
-            self._agent.say(
-                f"    It asks: “{_prompt(reply)}” The agent would answer; you are asked, as for all it types."
-            )
-            answer = {"terminalId": self._terminal, "text": ANSWER}
-            if (await self._agent.do("its answer", "send_to_terminal", **answer)).status != "done":
-                return reply
-            reply = await self._agent.go_on(QUESTIONS_PROGRAM, reply)
         return await self._wait_for_person(reply) if _asks(reply) else None
 
     async def _wait_for_person(self, reply: Reply) -> Reply | None:
         say = self._agent.say
-        say(f"    Now it asks: “{_prompt(reply)}” What is typed there is hidden, so no agent may type it.")
+        say(f"    It asks: “{_prompt(reply)}” What is typed there is hidden, so no agent may type it.")
         say(f"    You may: on the page, or elsewhere with `handrail terminal send {self._terminal} WORD`.")
         say(f"    It is recorded nowhere. The agent waits {SECRET_SECONDS:.0f} s, then goes on without.")
         with anyio.move_on_after(SECRET_SECONDS):
@@ -347,12 +318,6 @@ class _Visit:
 def python_command() -> str:
     """The Python command, as a person would type it if `python3` is on PATH."""
     return "python3" if shutil.which("python3") else shlex.quote(sys.executable)
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def _asks(reply: Reply) -> bool:

@@ -19,7 +19,8 @@ EXPORTS = {
     "rules.suggestions": "RuleStatistics SuggestedRule measure_rule suggest_from_history suggest_rules",
     "rules.trust": "FolderTrust TrustedFolder",
     "shell.bash_reader": "RESERVED",
-    "shell.shell_parser": "Line Opaque PARTS_MAX Part parse",
+    "shell.reading_commands": "BUILTINS SCRIPTS find_git_reader is_reading_command",
+    "shell.shell_parser": "Line Opaque PARTS_MAX PRINTERS Part parse",
     "tool": (
         "CallReport Image Plan Proposal ReceiptFacts Refusal Salvage Tool Toolbox UndoAction UndoFile UndoPlan "
         "UndoSubject Undoer UnknownEnd UnknownUndo"

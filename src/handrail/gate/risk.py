@@ -33,21 +33,58 @@ def assess(claims: Sequence[Claim]) -> Assessment:
 
 def _reasons(claim: Claim) -> Iterator[tuple[Risk, str]]:
     """Every reason for high risk; if there are none, the single reason for its level."""
-    high = [*dangers(claim.words)]
+    high = [claim.opaque] if claim.opaque and not claim.calm else []
+    high += dangers(claim.words)
     if claim.protected:
         high.append(_PROTECTED[claim.action])
     if not claim.inside and not (claim.protected and claim.action in ("stop", "type")):
         high.append(_OUTSIDE[claim.action])
-    if claim.opaque:
-        high.append(claim.opaque)
     for reason in high:
         yield "high", reason
     if high:
         return
-    if claim.action == "run" and _only_reads(claim.words):
-        yield "low", "only reads in the workspace"
+    if claim.calm:
+        yield "medium", claim.opaque
+    elif claim.action == "run":
+        yield _weigh_run(claim)
     else:
         yield _INSIDE[claim.action]
+
+
+def _weigh_run(claim: Claim) -> tuple[Risk, str]:
+    """The level of a command inside the workspace that is not known to be dangerous."""
+    if claim.reads or _only_reads(claim.words):
+        return "low", "only reads in the workspace"
+    name = posixpath.basename(claim.words[0]) if claim.words else ""
+    if language := _find_code(name, claim.words[1:]):
+        return "medium", f"runs {language} code from the command line"
+    return "medium", f"runs {name}" if _NAME.fullmatch(name) else "runs a program"
+
+
+_NAME = re.compile(r"[\w.+-]{1,40}")
+_CODE = {
+    "python": ("Python", "c"),
+    "perl": ("Perl", "eE"),
+    "ruby": ("Ruby", "e"),
+    "node": ("JavaScript", "ep"),
+    "deno": ("JavaScript", ""),
+    "bun": ("JavaScript", "e"),
+    "php": ("PHP", "r"),
+    "lua": ("Lua", "e"),
+    "Rscript": ("R", "e"),
+}
+"""Interpreters: the language, and the short options that take code."""
+
+
+def _find_code(program: str, words: Sequence[str]) -> str:
+    """The language of code that is given as an argument; empty if there is none."""
+    language, options = _CODE.get(program.rstrip("0123456789."), ("", ""))
+    for word in words if language else ():
+        if not word.startswith("-"):
+            return language if word == "eval" else ""
+        if word in ("--eval", "--print", "-") or (word[1] != "-" and not {*options}.isdisjoint(word[1:])):
+            return language
+    return ""
 
 
 def dangers(words: Sequence[str]) -> Iterator[str]:
@@ -63,25 +100,45 @@ _DANGERS = tuple(
         (r"rm|rmdir|unlink|shred|truncate", "deletes files"),
         (r"git (.* )?(clean|rm)|git branch (.* )?(-[a-zA-Z]*[dD]|--delete)", "deletes files or branches"),
         (r"find .*-delete|rsync (.* )?--del\S*", "deletes files"),
-        (r"(docker|podman) (.* )?(rm|rmi|prune)|kubectl (.* )?delete|dropdb|aws (.* )?(rm|delete\S*|terminate\S*)", "deletes what others may use"),
+        (r"(docker|podman) (.* )?(rm|rmi|prune)|kubectl (.* )?delete|dropdb|aws (.* )?(rm|delete\S*|terminate\S*)", "deletes containers, images or data that others may use"),
         (r"mkfs\S*|dd|fdisk|parted|wipefs", "overwrites whole disks"),
-        (r"sudo|doas|su|pkexec|runuser|setcap|chown|passwd|useradd|usermod|visudo", "uses or changes rights"),
-        (r"chmod (.* )?([0-7]*7[0-7]*7|\S*s\S*|a\+w|o\+w)", "uses or changes rights"),
+        (r"sudo", "runs as root (sudo)"),
+        (r"doas", "runs as root (doas)"),
+        (r"pkexec", "runs as root (pkexec)"),
+        (r"su|runuser", "runs as another user (su)"),
+        (r"passwd|useradd|usermod|visudo", "changes users or their passwords"),
+        (r"setcap|chown|chmod (.* )?([0-7]*7[0-7]*7|\S*s\S*|a\+w|o\+w)", "changes who may use a file"),
         (r"git (.* )?push|(npm|pnpm|yarn|cargo|poetry|uv|flit|vsce|hatch) (.* )?publish", "publishes"),
         (r"twine (.* )?upload|gem (.* )?push|(docker|podman|helm) (.* )?push|gh (.* )?(release|pr|repo|gist|api) .*", "publishes"),
         (r"terraform (.* )?(apply|destroy)|kubectl (.* )?(apply|create|replace|patch)|ansible-playbook", "publishes"),
-        (r"git (.* )?(reset (.* )?--hard|rebase|filter-branch|filter-repo)", "rewrites history or drops work"),
-        (r"git (.* )?push (.* )?(-f|--force\S*|\+\S*)", "rewrites history or drops work"),
-        (r"git (.* )?(commit (.* )?--amend|reflog (expire|delete)|stash (drop|clear))", "rewrites history or drops work"),
-        (r"git (.* )?(checkout (.* )?(--|-f|\.)|restore .*|switch (.* )?(-f|--discard-changes))", "rewrites history or drops work"),
-        (r"kill|killall|pkill|shutdown|reboot|halt|poweroff|systemctl|launchctl|crontab", "stops or changes what runs"),
+        (r"git (.* )?(reset (.* )?--hard|rebase|filter-branch|filter-repo)", "rewrites git history or discards changes"),
+        (r"git (.* )?push (.* )?(-f|--force\S*|\+\S*)", "rewrites git history or discards changes"),
+        (r"git (.* )?(commit (.* )?--amend|reflog (expire|delete)|stash (drop|clear))", "rewrites git history or discards changes"),
+        (r"git (.* )?(checkout (.* )?(--|-f|\.)|restore .*|switch (.* )?(-f|--discard-changes))", "rewrites git history or discards changes"),
+        (r"kill|killall|pkill|shutdown|reboot|halt|poweroff|systemctl|launchctl|crontab", "stops or schedules programs"),
     )
 )  # fmt: skip
 """Patterns match from the start of the command, its words joined by spaces."""
 
 READERS = frozenset(
     (
-        *("ls", "cat", "head", "tail", "wc", "pwd", "echo", "printf", "true", "false", "cd", "test", "exit"),
+        *(
+            "ls",
+            "cat",
+            "head",
+            "tail",
+            "wc",
+            "pwd",
+            "echo",
+            "printf",
+            "true",
+            "false",
+            "cd",
+            "test",
+            "[",
+            "exit",
+            "sleep",
+        ),
         *("whoami", "id", "groups", "uname", "nproc", "which", "type", "stat", "du", "df", "seq"),
         *("basename", "dirname", "realpath", "readlink", "grep", "egrep", "fgrep", "cut", "tr", "nl", "tac"),
         *("rev", "comm", "cmp", "md5sum", "sha1sum", "sha256sum", "cksum", "od", "fold", "paste"),
@@ -105,7 +162,7 @@ _PLAIN_OPTIONS = frozenset(
     )
 )  # fmt: skip
 """Harmless long options. An allowlist, because programs accept any unique prefix of a long option."""
-_NAMES_ONLY = frozenset(("ls", "stat", "df", "pwd", "echo", "printf", "cd", "test", "tr", "seq", "exit"))
+_NAMES_ONLY = frozenset(("[", "ls", "stat", "df", "pwd", "echo", "printf", "cd", "test", "tr", "seq", "exit"))
 
 
 def _only_reads(words: Sequence[str]) -> bool:
@@ -128,7 +185,7 @@ _INSIDE: dict[Action, tuple[Risk, str]] = {
     "stop": ("low", "ends a terminal that agents of this workspace opened"),
     "write": ("medium", "changes a file in the workspace"),
     "delete": ("high", "deletes a file"),
-    "run": ("medium", "runs a command with your rights"),
+    "run": ("medium", "runs a program"),
     "connect": ("medium", "connects to another machine"),
     "type": ("medium", "types into a terminal, where aliases and state may change its meaning"),
 }

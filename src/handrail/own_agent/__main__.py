@@ -7,7 +7,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from handrail.hardening import hide_memory
+from handrail.hardening import hide_memory, ignore_plugins
 
 HELP = """\
 Examples:
@@ -36,6 +36,7 @@ def main(argv: Sequence[str]) -> int:
         print(words, file=sys.stdout if wants_help else sys.stderr)
         return 0 if wants_help else 2
     hide_memory()
+    ignore_plugins()
     gc.disable()  # until the modules are loaded: it would take a seventh of that time, and find nothing to free
     from handrail.own_agent.acp_server import run  # noqa: PLC0415 - not before memory is hidden
 

@@ -2,7 +2,7 @@
 
 Owns the open sessions, our capabilities, and the mapping from exceptions to JSON-RPC errors. Importing it
 loads neither a model library nor MCP, so that `initialize` is answered fast; a background task loads them
-afterwards. How a prompt is processed is in agent_session.py.
+afterwards, or at once if no host is waiting for an answer yet. How a prompt is processed is in agent_session.py.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import select
 import signal
 import stat
 import sys
@@ -24,8 +25,9 @@ from acp.agent.router import build_agent_router
 from acp.exceptions import RequestError
 from acp.meta import AGENT_METHODS, PROTOCOL_VERSION
 from acp.router import Route
-from acp.schema import ClientCapabilities, DeleteSessionRequest
+from acp.schema import ClientCapabilities, DeleteSessionRequest, PromptRequest
 from anyio.abc import TaskGroup
+from pydantic import ValidationError
 
 from handrail import __version__
 from handrail.config import BadConfig, OwnAgentSection, load
@@ -34,8 +36,9 @@ from handrail.own_agent.agent_session import PromptHandler, Session
 from handrail.own_agent.content import Block
 from handrail.own_agent.models.api_keys import Keys
 from handrail.own_agent.models.catalog import Models
+from handrail.own_agent.models.http_stream import load_certificates
 from handrail.own_agent.models.model import ModelError
-from handrail.own_agent.session_files import NoSuchSession, SessionFile, SessionFiles
+from handrail.own_agent.session_files import NoSuchSession, SessionFile, SessionFiles, build_message_schema
 from handrail.own_agent.slash_commands import NoSuchOption
 from handrail.own_agent.tools.agent_tool import Json
 from handrail.own_agent.updates import SessionUpdates
@@ -58,7 +61,7 @@ CAPABILITIES: Json = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "embeddedContext": True},
     "mcpCapabilities": {"http": True},
-    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
+    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}, "fork": {}},
     "_meta": {"handrail": {"activities": True}},
 }
 
@@ -80,6 +83,12 @@ class AgentServer:
         self._route = router
         self.wire = HostConnection(self._handle, NOTIFICATIONS)
 
+    def warm_up(self) -> None:
+        """Start to import the slow modules in the background, before the first prompt needs them."""
+        if not self._loading:
+            self._loading = True
+            self._group.start_soon(self._load)
+
     async def leave(self) -> None:
         """Close all sessions and the HTTP client after the host has disconnected."""
         async with anyio.create_task_group() as group:
@@ -95,12 +104,13 @@ class AgentServer:
         self._keys.give(_object(_object(meta.get("handrail")).get("keys")))
         meta_fields = client_capabilities.field_meta if client_capabilities is not None else None
         self._ours = _supports_activities(meta_fields)
-        self.wire.afterwards(self._warm_up)
+        self.wire.afterwards(self.warm_up)
         return {
             "protocolVersion": min(protocol_version, PROTOCOL_VERSION),
             "agentCapabilities": CAPABILITIES,
             "agentInfo": {"name": "handrail", "title": "Handrail", "version": __version__},
             "authMethods": [],
+            "_meta": {"steering": {"supported": True}},
         }
 
     async def new_session(self, cwd: str, mcp_servers: list[HostServer] | None = None, **_: Any) -> Json:
@@ -120,6 +130,13 @@ class AgentServer:
     ) -> Json:
         session = await self._reopen(cwd, session_id, mcp_servers)
         return {"configOptions": session.work.listed()}
+
+    async def fork_session(
+        self, cwd: str, session_id: str, mcp_servers: list[HostServer] | None = None, **_: Any
+    ) -> Json:
+        kept = await anyio.to_thread.run_sync(self._kept.copy, session_id, _require_absolute(cwd))
+        session = await self._open(kept, cwd, mcp_servers)
+        return {"sessionId": session.id, "configOptions": session.work.listed()}
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Json:
         start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
@@ -151,10 +168,27 @@ class AgentServer:
         return {"configOptions": session.work.listed()}
 
     async def ext_method(self, method: str, params: Json) -> Json:
-        if method != "handrail/cancel_activity":
-            raise RequestError.method_not_found(f"_{method}")
-        session = self._session(str(params.get("sessionId")))
-        return {"cancelled": session.cancel_activity(str(params.get("activity")))}
+        session_id = str(params.get("sessionId"))
+        match method:
+            case "handrail/cancel_activity":
+                session = self._session(session_id)
+                return {"cancelled": session.cancel_activity(str(params.get("activity")))}
+            case "session/steering":
+                return self._steer(self._session(session_id), params)
+            case _:
+                raise RequestError.method_not_found(f"_{method}")
+
+    def _steer(self, session: Session, params: Json) -> Json:
+        """Add a message to the running prompt. If none runs, the host must send it as a prompt."""
+        try:
+            request = PromptRequest.model_validate(
+                {name: params.get(name) for name in ("sessionId", "prompt")}
+            )
+        except ValidationError:
+            raise RequestError(-32602, "`prompt` must be a list of content blocks.") from None
+        if request.prompt and session.steer(request.prompt):
+            return {"outcome": "injected"}
+        return {"outcome": "promptRequired", "reason": "noRunningTurn"}
 
     async def _delete(self, params: Any) -> Json:
         request = DeleteSessionRequest.model_validate(params)
@@ -186,7 +220,7 @@ class AgentServer:
         updates = SessionUpdates(self.wire, kept.id, Path(cwd), ours=self._ours, on_call=kept.shown)
         work = PromptHandler(kept, Path(cwd), updates, self._models, self._settings)
         session = Session(kept.id, updates, work)
-        self._warm_up()
+        self.warm_up()
         self._sessions[session.id] = session
         self._group.start_soon(session.live, servers or [], self._loaded)
         await session.work.menu()
@@ -198,15 +232,11 @@ class AgentServer:
         if session is not None:
             await session.close()
 
-    def _warm_up(self) -> None:
-        """Start to import the slow modules in the background, before the first prompt needs them."""
-        if not self._loading:
-            self._loading = True
-            self._group.start_soon(self._load)
-
     async def _load(self) -> None:
         for name in SLOW_MODULES:
             await anyio.to_thread.run_sync(import_module, name, abandon_on_cancel=True)
+        for prepare in (load_certificates, build_message_schema):
+            await anyio.to_thread.run_sync(prepare, abandon_on_cancel=True)
         self._loaded.set()
         await self._models.load_provider()
         resume_gc()
@@ -276,9 +306,13 @@ def _is_stream(fd: int) -> bool:
 
 async def _serve(keys: Keys, places: Places, settings: OwnAgentSection) -> None:
     async with anyio.create_task_group() as group:
-        program = AgentServer(
-            SessionFiles(places.data / "agent"), Models(keys, settings), keys, settings, group
-        )
+        folder = places.data / "agent"
+        models = Models(keys, settings, last_provider=folder / "provider")
+        program = AgentServer(SessionFiles(folder), models, keys, settings, group)
+        if not select.select([0], [], [], 0)[
+            0
+        ]:  # started ahead of time: see the spare programs of agents/pool.py
+            program.warm_up()
         with anyio.CancelScope() as listening:
             group.start_soon(_stop_on_signal, listening)
             await program.wire.listen()

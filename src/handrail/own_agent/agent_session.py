@@ -1,6 +1,7 @@
 """One ACP session: its tools, options and conversation, and the operation that is running.
 
-At most one operation runs at a time. A new prompt cancels the running one and waits until it has ended. Slash
+At most one operation runs at a time. A new prompt cancels the running one and waits until it has ended; a message can
+be added to it instead (steering). Slash
 commands are handled here; other prompts go to conversation.py.
 """
 
@@ -110,7 +111,17 @@ class PromptHandler:
         conversation, model = await self._load_conversation(), await self._model()
         self._set_title(blocks)
         conversation.hear(blocks, model)
-        return await conversation.answer(model, await self._tools(), root)
+        try:
+            return await conversation.answer(model, await self._tools(), root)
+        finally:  # without an await after the loop has ended: a message is answered, or refused
+            conversation.close_steering()
+
+    def steer(self, blocks: Sequence[Block]) -> bool:
+        """Add a message to the prompt that is being processed; False if it takes none. A slash command is a prompt of
+        its own."""
+        if self._conversation is None or slash_commands.parse_command(text_of(blocks)) is not None:
+            return False
+        return self._conversation.steer(blocks)
 
     async def _run_command(self, command: Command, root: Activity) -> None:
         match command.word:
@@ -250,6 +261,11 @@ class Session:
     def cancel(self) -> None:
         if self._operation is not None:
             self._operation.root.scope.cancel()
+
+    def steer(self, blocks: Sequence[Block]) -> bool:
+        """Add a message to the operation; False if none runs, or if it takes none."""
+        running = self._operation
+        return running is not None and not running.root.scope.cancel_called and self.work.steer(blocks)
 
     def cancel_activity(self, id: str) -> bool:
         """Cancel one activity. False if no open activity has this id."""

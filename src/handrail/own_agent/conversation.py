@@ -39,6 +39,7 @@ from handrail.own_agent.loop import run_loop
 from handrail.own_agent.model_request import AgentContext
 from handrail.own_agent.models.model import Model
 from handrail.own_agent.session_files import SessionFile
+from handrail.own_agent.steering import SteeringQueue
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json, Result
 from handrail.own_agent.tools.subagent import with_dispatch
 from handrail.own_agent.tools.toolset import Toolset
@@ -55,6 +56,8 @@ class Conversation:
         self._history = History(kept.taken(), self._save)
         self._problem_reported = False
         self._costs = Costs(_dollars(kept.record.spent))
+        self._steering = SteeringQueue()
+        self._takes_images = False
 
     @property
     def begun(self) -> bool:
@@ -65,8 +68,19 @@ class Conversation:
         replay(self._history.messages, self._kept.record.shown, self._updates)
 
     def hear(self, blocks: Sequence[Block], model: Model) -> None:
-        """Add a prompt to the history."""
+        """Add a prompt to the history, and accept messages (`steer`) until `close_steering`."""
         self._history.add_prompt(content_of(blocks, images=model.takes_images))
+        self._takes_images = model.takes_images
+        self._steering.is_open = True
+
+    def steer(self, blocks: Sequence[Block]) -> bool:
+        """Add a message to the prompt that is being processed; False if none is."""
+        return self._steering.put(content_of(blocks, images=self._takes_images))
+
+    def close_steering(self) -> None:
+        """The prompt has ended. Messages that came too late for a model request stay in the history."""
+        for content in self._steering.close():
+            self._history.add_prompt(content)
 
     async def answer(self, model: Model, toolset: Toolset, root: Activity) -> Stop:
         """Run the agent loop on the last prompt until it ends. Raises ModelError."""
@@ -92,6 +106,7 @@ class Conversation:
             compact_at=self._settings.compact_at,
             context=self._settings.context,
             costs=self._costs,
+            steering=self._steering,
         )
 
     def _budget(self) -> Budget:

@@ -23,14 +23,15 @@ __all__ = ["AgentContext", "Stop", "run_loop"]
 
 
 async def run_loop(context: AgentContext, activity: Activity) -> Stop:
-    """Process the last prompt of the history until it is answered. Raises ModelError.
+    """Process the last prompt of the history until it is answered, and what was added to it meanwhile (`steering`).
+    Raises ModelError.
 
     If `activity` itself is cancelled, the cancellation propagates and its owner reports `cancelled`.
     """
     with context.budget.clock():
         while context.budget.over() is None:
             stop = await _step(context, activity)
-            if stop is not None:
+            if stop is not None and not (stop == "end_turn" and context.steering.waiting):
                 activity.ending = "cancelled" if stop == "cancelled" else "done"
                 return stop
     return _report_limit(context)
@@ -46,6 +47,8 @@ def _report_limit(context: AgentContext) -> Stop:
 async def _step(context: AgentContext, activity: Activity) -> Stop | None:
     """Run one step: ask the model once and run its calls. None if the loop continues."""
     stop: Stop | None = "cancelled"
+    for content in context.steering.take():
+        context.history.add_prompt(content)
     with activity.begin("step", f"Step {context.budget.step()}") as step:
         answer = await _ask_model(context, step)
         if answer is None:

@@ -18,6 +18,7 @@ from handrail.own_agent.history import History
 from handrail.own_agent.host import Host
 from handrail.own_agent.models.model import Model, ModelError, StreamListener
 from handrail.own_agent.sanitize import sanitize_text, without_pictures
+from handrail.own_agent.steering import SteeringQueue
 from handrail.own_agent.tools.agent_tool import Tool
 
 
@@ -37,6 +38,8 @@ class AgentContext:
     """Context size in tokens if the model does not report one; 0 means unknown."""
     costs: Costs = field(default_factory=Costs)
     """Cost of the conversation, sub-agents included."""
+    steering: SteeringQueue = field(default_factory=SteeringQueue)
+    """Messages of the person that came since the last model request. A sub-agent gets none."""
     tried: int = field(default=0, init=False)
     """Size of the conversation at the last compaction attempt, in tokens, so that not every step tries again."""
 

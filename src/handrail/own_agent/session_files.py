@@ -148,6 +148,11 @@ def read_head(path: Path) -> Record:
     return record
 
 
+def build_message_schema() -> None:
+    """Build the schema of messages, which pydantic defers to its first use: it takes 0.1 s."""
+    _parse_messages([])
+
+
 def _dump_messages(messages: Sequence[object]) -> list[Json]:
     """Messages as JSON values for the file."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415 - slow import
@@ -226,7 +231,26 @@ class SessionFiles:
     def new(self, cwd: str) -> SessionFile:
         """Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return SessionFile.begun(self._folder / f"{datetime.now(UTC):%Y%m%d}-{token_hex(8)}.jsonl", cwd)
+        return SessionFile.begun(self._new_path(), cwd)
+
+    def copy(self, id: str, cwd: str) -> SessionFile:
+        """Copy a conversation as it is now, into a new file. Raises NoSuchSession, OSError."""
+        try:
+            content = self._path(id).read_bytes()
+        except FileNotFoundError:
+            raise NoSuchSession from None
+        path = self._new_path()
+        with open(path, "xb", opener=_private) as file:
+            file.write(content[: content.rfind(b"\n") + 1])
+            file.write(_line({"cwd": cwd}))
+        try:
+            return SessionFile.found(path)
+        except NoSuchSession:
+            path.unlink(missing_ok=True)
+            raise
+
+    def _new_path(self) -> Path:
+        return self._folder / f"{datetime.now(UTC):%Y%m%d}-{token_hex(8)}.jsonl"
 
     def open(self, id: str) -> SessionFile:
         """Open an existing conversation. Raises NoSuchSession."""

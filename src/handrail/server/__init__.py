@@ -2,13 +2,16 @@
 
 EXPORTS = {
     "access": "Access Callers Client",
+    "ahp.ahp_server": "AhpServer listen",
+    "ahp.ahp_host": "AhpHost",
     "api.daemon_models": "Restart",
     "api.models": "now_ms",
     "app": "HOST WebServer build_guarded_app",
-    "client_hooks": "Hooks MARK",
+    "client_hooks": "Hooks KnownClients MARK",
     "client_sessions": "ClientNotice ClientSessions",
     "connection_limit": "ConnectionBudget",
     "context": "Presence ServerContext",
+    "editor_pairings": "EditorPairings",
     "first_thread": "create_first_thread",
     "health": "LoopMonitor",
     "mcp.local_socket": "LocalSocketServer find_workspace",

@@ -1,10 +1,8 @@
-"""Credentials: sign-ins and grants for people, call credentials for agents. Neither works in place of the other.
+"""Credentials: sign-ins (`sign_ins`) and grants for people, call credentials for agents. Neither replaces the other.
 
 Stores every secret as a SHA-256 hash. Callers check first that a person asks (`guard`, `mcp.local_socket`).
 """
 
-import hashlib
-import json
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,14 +11,11 @@ from typing import Literal
 import anyio
 
 from handrail.gate.call import new_id
-from handrail.store.events import CredentialIssued, PersonSignedIn, SignInRevoked
+from handrail.server.sign_ins import SignIns, hash_secret
+from handrail.store.events import CredentialIssued
 from handrail.store.journal import Journal
 from handrail.store.values import Caller
 
-CODE_SECONDS = 60.0
-"""Lifetime of a sign-in code. Bounds how long a link on a screen or in a shell's history can be misused."""
-MOST_CODES = 100
-"""Codes held in memory, and sign-ins kept across a restart. Bounds memory if a program requests codes in a loop."""
 MOST_LENT = 8
 """Valid credentials per agent and thread. An agent may open several sessions; issuing one more revokes the oldest."""
 
@@ -36,6 +31,8 @@ class Person:
 
     place: str
     approves: bool
+    sign_in: str | None = None
+    """The page's sign-in; None for a command line or an editor."""
     ends: bool = False
     """May stop the daemon even without `approves`, so that a sealed daemon can be stopped."""
 
@@ -75,97 +72,55 @@ class Callers:
         )
 
 
-@dataclass(slots=True)
-class _Code:
-    expires: float
-    sign_in: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SignIn:
-    id: str
-    place: str
-
-
-RedeemError = Literal["unknown", "expired", "used"]
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
 class Access:
     """All valid credentials, keyed by hash."""
 
     def __init__(self, journal: Journal, clients: Iterable[tuple[str, Client]], sign_ins: bytes) -> None:
+        """`sign_ins` is what `SignIns.keep` was called with before a restart."""
         self._journal = journal
         self._clients = dict(clients)
-        self._codes: dict[str, _Code] = {}
-        self._sign_ins: dict[str, _SignIn] = _load_sign_ins(sign_ins)
         self._grants: dict[str, Person] = {}
         self._revocations: dict[str, anyio.Event] = {}
+        self.sign_ins = SignIns(journal, sign_ins)
+        self.sign_ins.on_end = self._announce_revoked
         self.sealed: str | None = None
         """The reason why no code is issued and no command line may approve. None in normal operation."""
-        self.keep: Callable[[bytes], None] = lambda _blob: None
-        """Called with the serialised sign-ins after each change. The keeper holds them in memory, never on disk."""
 
     def person(self, bearer: str) -> Person | None:
         """The person with this bearer, or None."""
-        hashed = _hash(bearer)
+        hashed = hash_secret(bearer)
         if (grant := self._grants.get(hashed)) is not None:
             return grant
-        signed = self._sign_ins.get(hashed)
-        return Person(place=signed.place, approves=True) if signed else None
+        signed = self.sign_ins.of_bearer(hashed)
+        return Person(place=signed.place, approves=True, sign_in=signed.id) if signed else None
 
     def revocation(self, bearer: str) -> anyio.Event:
         """An event that is set when this person's bearer becomes invalid: live sockets must then close."""
-        event = self._revocations.setdefault(_hash(bearer), anyio.Event())
+        event = self._revocations.setdefault(hash_secret(bearer), anyio.Event())
         self._announce_revoked()
         return event
 
     def client(self, bearer: str) -> Client | None:
         """The client with this call credential, or None."""
-        return self._clients.get(_hash(bearer))
-
-    def issue_code(self) -> str:
-        """Create a one-time sign-in code for the page. The caller has checked that a person asks."""
-        now = anyio.current_time()
-        self._codes = {key: code for key, code in self._codes.items() if code.expires > now or code.sign_in}
-        while len(self._codes) >= MOST_CODES:
-            del self._codes[next(iter(self._codes))]
-        code = secrets.token_urlsafe(24)
-        self._codes[_hash(code)] = _Code(expires=now + CODE_SECONDS)
-        return code
-
-    def redeem(self, secret: str) -> str | RedeemError:
-        """Exchange a code for a bearer, once. A second use revokes the sign-in that the first use created."""
-        code = self._codes.get(_hash(secret))
-        if code is None:
-            return "unknown"
-        if code.sign_in is not None:
-            self._revoke(code.sign_in, "its code was used twice")
-            return "used"
-        if code.expires < anyio.current_time():
-            return "expired"
-        return self._sign_in(code)
+        return self._clients.get(hash_secret(bearer))
 
     def grant(self, person: Person) -> str:
         """Create a bearer for the lifetime of a connection. The caller ends it with `withdraw`."""
         bearer = secrets.token_urlsafe(32)
-        self._grants[_hash(bearer)] = person
+        self._grants[hash_secret(bearer)] = person
         return bearer
 
     def withdraw(self, bearer: str) -> None:
-        self._grants.pop(_hash(bearer), None)
+        self._grants.pop(hash_secret(bearer), None)
         self._announce_revoked()
 
     def issue_client(self, name: str, workspace: str) -> tuple[Client, str, int]:
         """Create a call credential. Returns the client, its bearer, and the journal position to await."""
         bearer = secrets.token_urlsafe(32)
         client = Client(credential=new_id("k"), name=name, workspace=workspace)
-        self._clients[_hash(bearer)] = client
+        self._clients[hash_secret(bearer)] = client
         fact = CredentialIssued(
-            credential=client.credential, name=name, workspace=workspace, sha256=_hash(bearer)
+            credential=client.credential, name=name, workspace=workspace, sha256=hash_secret(bearer)
         )
         return client, bearer, self._journal.append(fact)
 
@@ -175,7 +130,7 @@ class Access:
         lent = [key for key, item in self._clients.items() if (item.thread, item.name) == (thread, name)]
         for key in lent[: -(MOST_LENT - 1)]:
             del self._clients[key]
-        self._clients[_hash(bearer)] = Client(
+        self._clients[hash_secret(bearer)] = Client(
             credential=new_id("k"), name=name, workspace=workspace, thread=thread
         )
         return bearer
@@ -193,41 +148,14 @@ class Access:
         Pages that are signed in stay signed in: they signed in before the problem arose.
         """
         self.sealed = why
-        self._codes.clear()
+        self.sign_ins.drop_codes()
         self._grants.clear()
         self._announce_revoked()
 
-    def _sign_in(self, code: _Code) -> str:
-        bearer = secrets.token_urlsafe(32)
-        signed = _SignIn(id=new_id("s"), place="page")
-        code.sign_in = signed.id
-        self._sign_ins[_hash(bearer)] = signed
-        self._journal.append(PersonSignedIn(sign_in=signed.id, place=signed.place))
-        self._save_sign_ins()
-        return bearer
-
-    def _revoke(self, sign_in: str, why: str) -> None:
-        remaining = {key: item for key, item in self._sign_ins.items() if item.id != sign_in}
-        if len(remaining) < len(self._sign_ins):
-            self._sign_ins = remaining
-            self._journal.append(SignInRevoked(sign_in=sign_in, why=why))
-            self._save_sign_ins()
-            self._announce_revoked()
-
     def _announce_revoked(self) -> None:
         """Set and drop the events of bearers that are no longer valid."""
-        for key in [
-            key for key in self._revocations if key not in self._grants and key not in self._sign_ins
-        ]:
+        for key in [key for key in self._revocations if not self._is_valid(key)]:
             self._revocations.pop(key).set()
 
-    def _save_sign_ins(self) -> None:
-        kept = {key: [item.id, item.place] for key, item in list(self._sign_ins.items())[-MOST_CODES:]}
-        self.keep(json.dumps(kept).encode())
-
-
-def _load_sign_ins(blob: bytes) -> dict[str, _SignIn]:
-    if not blob:
-        return {}
-    kept: dict[str, list[str]] = json.loads(blob)
-    return {key: _SignIn(id=name, place=place) for key, (name, place) in kept.items()}
+    def _is_valid(self, hashed: str) -> bool:
+        return hashed in self._grants or self.sign_ins.of_bearer(hashed) is not None

@@ -25,6 +25,7 @@ from handrail.server.api import (
     approvals,
     calls,
     clients,
+    editors,
     operations,
     policy_changes,
     prompts,
@@ -43,6 +44,7 @@ from handrail.server.api.prompts import BadImage
 from handrail.server.api.terminal_models import SOCKET_SHAPES
 from handrail.server.api.thread_models import FLOW_SHAPES
 from handrail.server.context import ServerContext
+from handrail.server.editor_pairings import UnknownEditor
 from handrail.server.live import event_stream, terminal_attach, thread_stream
 from handrail.store.export import NotImportable
 from handrail.terminal.keeper_client import KeeperError
@@ -63,6 +65,7 @@ _ROUTES = (
     terminals.sharing_routes,
     terminal_output.routes,
     sign_in.routes,
+    sign_in.list_routes,
     sign_in.credential_routes,
     threads.export_routes,
     threads.routes,
@@ -70,7 +73,9 @@ _ROUTES = (
     transcripts.routes,
     prompts.routes,
     agents.routes,
+    agents.session_routes,
     clients.routes,
+    editors.routes,
     search.routes,
     prompts.image_routes,
     event_stream.sockets,
@@ -99,6 +104,7 @@ def build_api(context: ServerContext) -> FastAPI:
     app.add_exception_handler(UnknownRule, _not_found)
     app.add_exception_handler(UnknownUndo, _not_found)
     app.add_exception_handler(UnknownTranscript, _not_found)
+    app.add_exception_handler(UnknownEditor, _not_found)
     app.add_exception_handler(LookupError, _lookup_failed)
     app.add_exception_handler(AgentError, _bad_gateway)
     app.add_exception_handler(BadImage, _unprocessable)

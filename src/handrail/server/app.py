@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import Generator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -99,6 +99,7 @@ class WebServer(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=cast("type[asyncio.Protocol]", HttpConnections(budget.http).protocol),
+                ws=cast("type[asyncio.Protocol]", _build_websocket),
                 backlog=budget.backlog,
                 lifespan="off",
                 log_config=None,
@@ -152,3 +153,11 @@ def page_routes(static: Path = STATIC) -> list[BaseRoute]:
     pages: list[BaseRoute] = [Route(path, show, methods=["GET"]) for path in _PAGES]
     assets = StaticFiles(directory=static / "assets", check_dir=False)
     return [*pages, Mount("/assets", assets)]
+
+
+def _build_websocket(**options: Any) -> asyncio.Protocol:
+    """The protocol of a WebSocket. Its library is imported with the first one: that would delay the start."""
+    from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol  # noqa: PLC0415 - slow import
+
+    assert AutoWebSocketsProtocol is not None, "websockets is a dependency"
+    return AutoWebSocketsProtocol(**options)

@@ -100,6 +100,18 @@ class HookReport:
         return min(dialect.clock_seconds, self.timeout - margin) if self.timeout else dialect.clock_seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownClients:
+    """What the daemon knows about a client besides its reports."""
+
+    mark: str
+    """The secret of agents that this daemon hosts."""
+    has_server: Callable[[ClientProcess], bool]
+    """Whether a client has started our MCP server."""
+    has_session: Callable[[str], bool]
+    """Whether a hosted agent has this session."""
+
+
 class Hooks:
     """Judges the reports of all hooks."""
 
@@ -109,16 +121,13 @@ class Hooks:
         works: OpenWorks,
         dialects: Mapping[str, HookDialect],
         find_workspace: Callable[[str], str | None],
-        mark: str,
-        has_server: Callable[[ClientProcess], bool],
+        known: KnownClients,
     ) -> None:
-        """`mark` is the secret of agents that this daemon hosts; `has_server` tells if a client has started our MCP server."""
         self._gate = gate
         self._works = works
         self._dialects = dialects
         self._find_workspace = find_workspace
-        self._mark = mark
-        self._has_server = has_server
+        self._known = known
         self._calls: dict[str, HookCall] = {}
         """Open and kept calls by the id of their work, oldest first."""
         self._watched: set[ClientProcess] = set()
@@ -157,6 +166,9 @@ class Hooks:
             event = dialect.read(payload, report.environment)
         except ValueError as problem:
             raise BadPayload(f"{report.client}'s payload is not understood. {problem}") from None
+        if self._is_hosted(report) and self._known.has_session(event.session):
+            # Its thread shows this work. One call for it is enough.
+            return dialect.answer(event, Verdict(effect="pass"))
         for observer in self.observers:
             observer.observe(report.client, event, report.process)
         verdict = await self._handle(report, dialect, event, payload)
@@ -191,7 +203,7 @@ class Hooks:
     async def _judge(
         self, report: HookReport, dialect: HookDialect, event: HookEvent, payload: Json
     ) -> Verdict:
-        is_hosted = bool(report.mark) and hmac.compare_digest(report.mark.encode(), self._mark.encode())
+        is_hosted = self._is_hosted(report)  # by its session, another client that a hosted agent has started
         if event.work is not None and event.work.ours:
             if is_hosted or self._is_ours(event.work, report.process):
                 # Our own tool asks through its own call. A permission is granted, so that nobody is asked twice.
@@ -214,7 +226,11 @@ class Hooks:
         """
         if process is None:
             return work.is_vouched or sys.platform != "linux"
-        return work.is_vouched or self._has_server(process)
+        return work.is_vouched or self._known.has_server(process)
+
+    def _is_hosted(self, report: HookReport) -> bool:
+        """Whether the client is an agent that Handrail hosts, or was started by one."""
+        return bool(report.mark) and hmac.compare_digest(report.mark.encode(), self._known.mark.encode())
 
     async def approve(self, caller: Caller, tool: str, input: Json, call: str) -> Verdict:
         """Judge a tool call about which Claude Code asks through its permission prompt tool.

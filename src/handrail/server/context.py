@@ -20,6 +20,7 @@ from handrail.gate.tool import Undoer
 from handrail.server.access import Access, Person
 from handrail.server.api.daemon_models import Restart
 from handrail.server.client_sessions import ClientSessions
+from handrail.server.editor_pairings import EditorPairings
 from handrail.server.health import LoopMonitor
 from handrail.store.actor import Actor, person_on
 from handrail.store.blobs import Blobs, ImageRetention
@@ -28,6 +29,7 @@ from handrail.store.records import Records
 from handrail.store.search_index import SearchIndex
 from handrail.store.threads.threads import Threads
 from handrail.terminal.open_shell import TerminalSettings
+from handrail.terminal.person_check import DoorLaunchers
 from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.terminals import Terminals
 
@@ -98,6 +100,8 @@ class ServerContext:
     undo: Undoer
     marked: MarksCache
     access: Access
+    launchers: DoorLaunchers
+    """The processes of agents, which no key of a browser signs in."""
     url: str
     command_line: str
     started: Restart
@@ -117,6 +121,7 @@ class ServerContext:
     prompts: Prompts
     clients: ClientSessions
     """The sessions of connected clients that run now."""
+    editors: EditorPairings
     transcripts: Transcripts = field(default_factory=Transcripts.of_user)
     """Conversations in the clients' own files."""
     size_owners: SizeOwners = field(default_factory=SizeOwners)

@@ -28,6 +28,8 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 SUBPROTOCOL = "handrail"
+SIGN_IN_PATHS = ("/api/sign-in", "/api/sign-in/challenge", "/api/sign-in/key")
+"""Open to a page that is not signed in yet."""
 DOWN_PATH = "/api/down"
 """The only action open to a command line without `approves`."""
 SIGNED_OUT = 4401
@@ -41,6 +43,7 @@ _CONTENT = (
     "/api/transcripts/",
 )
 _CONTENT_LISTS = ("/api/threads", "/api/search", "/api/transcripts")
+_CONTENT_ENDS = ("/proposal", "/sessions")
 
 Area = Literal["page", "open", "person", "content", "agent"]
 
@@ -178,9 +181,9 @@ def area_of(path: str) -> Area:
     """
     if path == "/mcp":
         return "agent"
-    if path in ("/api/health", "/api/sign-in"):
+    if path in ("/api/health", *SIGN_IN_PATHS):
         return "open"
-    if path.startswith(_CONTENT) or path in _CONTENT_LISTS or path.endswith("/proposal"):
+    if path.startswith(_CONTENT) or path in _CONTENT_LISTS or path.endswith(_CONTENT_ENDS):
         return "content"
     if path == "/api" or path.startswith("/api/"):
         return "person"
@@ -238,7 +241,7 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        most = SIGN_IN_BYTES if scope["path"] == "/api/sign-in" else MOST_BYTES
+        most = SIGN_IN_BYTES if scope["path"] in SIGN_IN_PATHS else MOST_BYTES
         if _content_length(scope) > most:
             await _send_too_large(scope, receive, send, most)
         else:

@@ -5,7 +5,7 @@ Of the rest of Handrail it imports only `errors`.
 
 EXPORTS = {
     "actor": (
-        "Actor CLIENT HANDRAIL NOBODY OPERATION PERSON actor_from_text agent_actor approval_actor person_on "
+        "Actor CLIENT EDITOR EDITOR_PLACE HANDRAIL NOBODY OPERATION PERSON actor_from_text agent_actor approval_actor person_on "
         "rule_actor tool_actor"
     ),
     "anchor": "check_anchor",
@@ -18,7 +18,8 @@ EXPORTS = {
     "events": (
         "ActivityEnded ActivityStarted AgentEnded ApprovalAnswered ApprovalExpired ApprovalOpened "
         "ApprovalWithdrawn CallClientGone CallHandedBack CallOpened CallSettled CallStarted CallStopped "
-        "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped Entry Event FilesRestored "
+        "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped EditorPaired EditorRefused EditorRevoked "
+        "Entry Event FilesRestored "
         "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted "
         "RuleAdded RuleRemoved SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
         "TerminalOpened TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened "

@@ -61,9 +61,15 @@ NOBODY = Actor("nobody")
 """Allowed by nobody: an agent acted without asking, and Handrail heard of it afterwards."""
 
 
+EDITOR_PLACE = "VS Code"
+"""Where a person acts through an editor's extension."""
+EDITOR = Actor("person", f"in {EDITOR_PLACE}")
+"""A person in a paired editor."""
+
+
 def person_on(place: str) -> Actor:
-    """A person on the page or the command line."""
-    return Actor("person", f"on the {place}")
+    """A person on the page or the command line, or in an editor."""
+    return EDITOR if place == EDITOR_PLACE else Actor("person", f"on the {place}")
 
 
 def rule_actor(id: str) -> Actor:

@@ -15,6 +15,8 @@ class PersonSignedIn:
     kind: Literal["PersonSignedIn"] = "PersonSignedIn"
     sign_in: str
     place: str
+    name: str = ""
+    """What the browser calls itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

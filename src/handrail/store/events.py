@@ -22,6 +22,7 @@ from handrail.store.calls import (
     CallStopped,
 )
 from handrail.store.credentials import CredentialIssued, CredentialRevoked, PersonSignedIn, SignInRevoked
+from handrail.store.editors import EditorPaired, EditorRefused, EditorRevoked
 from handrail.store.file_changes import FilesRestored
 from handrail.store.journal_compaction import JournalCompacted
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
@@ -119,6 +120,9 @@ Event = Annotated[
     | SignInRevoked
     | CredentialIssued
     | CredentialRevoked
+    | EditorPaired
+    | EditorRefused
+    | EditorRevoked
     | JournalCompacted,
     Field(discriminator="kind"),
 ]
@@ -155,6 +159,9 @@ __all__ = [
     "CredentialRevoked",
     "DaemonStarted",
     "DaemonStopped",
+    "EditorPaired",
+    "EditorRefused",
+    "EditorRevoked",
     "Entry",
     "Event",
     "FilesRestored",

@@ -105,7 +105,10 @@ def caller_of(row: sqlite3.Row) -> Caller:
 
 
 def columns_of(row: sqlite3.Row, names: Iterable[str]) -> dict[str, Any]:
-    return {name: row[name] for name in names}
+    values = dict(
+        zip(row.keys(), row, strict=True)
+    )  # `row[name]` compares the name with that of every column
+    return {name: values[name] for name in names}
 
 
 def column_names(record: type, *apart: str) -> tuple[str, ...]:

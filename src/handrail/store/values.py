@@ -30,14 +30,18 @@ Certainty = Literal["certain", "likely"]
 Role = Literal["user", "assistant", "system"]
 PartKind = Literal["text", "thought", "call", "plan", "image", "file", "note", "error", "raw"]
 """Kinds of message parts. note: from Handrail, for person and agent. raw: an agent's update of unknown kind."""
-Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "failed", "interrupted"]
-"""Why an agent stopped. failed: it reported an error. interrupted: the daemon ended."""
+Stop = Literal[
+    "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "failed", "interrupted", "steered"
+]
+"""Why an agent stopped. failed: it reported an error. interrupted: the daemon ended. steered: it did not stop; it was
+given a message while it worked, and its answer goes on after that message."""
 ActivityKind = Literal["operation", "step", "model", "thinking", "call", "agent", "compaction"]
 """Kinds of activities in an operation. Only agents that report them have any: our own agent does."""
 ActivityEnding = Literal["done", "failed", "cancelled", "interrupted"]
-Handover = Literal["new", "known", "resumed", "loaded", "transcript"]
+Handover = Literal["new", "known", "resumed", "loaded", "forked", "transcript"]
 """How an agent got the earlier messages. new: there are none. known: its session is still open. resumed: it resumed its
-stored session. loaded: it replayed its stored session to us. transcript: we sent it a summary."""
+stored session. loaded: it replayed its stored session to us. forked: it copied the session of the thread that was forked.
+transcript: we sent it a summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,10 @@ class Claim:
     """The argv of this part of a command, the program's name first; empty when unknown."""
     opaque: str = ""
     """Why the claim could not be analysed fully; if set, no rule allows it."""
+    calm: bool = False
+    """It is not analysed fully, but all its commands only print, test or wait."""
+    reads: bool = False
+    """It is a part of a command line that provably only reads files in the workspace and prints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,11 @@
 
 EXPORTS = {
     "descendants": "Identity end_descendants list_descendants",
+    "editor_process": "EditorProcess Relation find_editor_process is_running",
     "input.keys": "UnknownKey encode",
     "input.typing_history": "RELEASED_BY",
     "keeper_client": "Keeper KeeperError KeeperHangs",
+    "loopback_peer": "find_connection_holders",
     "open_shell": "COLS OWN_ID OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",
     "output.output_search": "Match SearchResult search_tail",
     "output.paging": "OutputPage find_line_near_end is_alternate_screen read_page",
@@ -12,7 +14,7 @@ EXPORTS = {
     "output.screen": "RenderedScreen render_screen",
     "output.tail": "KeptRange Tail",
     "person_check": (
-        "DoorLaunchers OTHER_USER explain_no_person find_ancestors find_tty find_waiting_process is_other_user "
+        "DoorLaunchers Identity OTHER_USER explain_no_person find_ancestors find_tty find_waiting_process is_other_user "
         "runs_inside_handrail wait_for_exit"
     ),
     "retention": "Retention",

@@ -41,6 +41,8 @@ class DoorLaunchers:
         self._reference = lineage.reference()
         self.keep: Callable[[bytes], None] = lambda _blob: None
         """Called with the serialised launchers after each change. The keeper holds them for the next daemon."""
+        self.on_change: list[Callable[[], None]] = []
+        """Called after each change, which may make an agent of a process that decides now."""
 
     def launched_server(self, connection: socket.socket) -> None:
         """Record the process that started this door as its MCP server, whether it is marked or not."""
@@ -81,6 +83,17 @@ class DoorLaunchers:
         finally:
             peer.close()
 
+    def refusal_of_process(self, process: Identity) -> str | None:
+        """Why a process that runs now does not count as a person's; None if it may be."""
+        if lineage.is_marked(process[0], self._reference):
+            return self._explain_mark(process[0])
+        is_same = lineage.identity(process[0]) == process
+        return None if is_same and not self.is_agent(process[0]) else NO_PERSON
+
+    def is_launcher(self, identity: Identity) -> bool:
+        """Whether this process has launched a door, itself or through a program that it started."""
+        return identity in self._launchers
+
     def is_agent(self, pid: int, claimed_parent: int = 0) -> bool:
         """Whether a process descends from a launcher.
 
@@ -116,6 +129,8 @@ class DoorLaunchers:
             living = [each for each in self._launchers if lineage.identity(each[0]) == each]
             self._launchers = dict.fromkeys([*living, *fresh][-MOST_LAUNCHERS:])
             self._keep()
+            for tell in self.on_change:
+                tell()
 
     def _keep(self) -> None:
         lists = {"launchers": list(self._launchers), "servers": list(self._servers)}

@@ -46,7 +46,9 @@ KEPT_SECONDS = 3600.0
 """How long an allow is kept for a client that was told to repeat its call. Bounds how old an answer can be used."""
 OUTPUT_MAX = 60_000
 """Characters of a client's output that are kept, at each end: its transcript has the rest."""
-HOSTED = "Handrail hosts this agent, which asks over its own protocol. This is only recorded."
+HOSTED = (
+    "An agent that Handrail hosts has started this, and it asks over its own protocol. This is only recorded."
+)
 GONE = "Handrail was restarted since this was asked. Ask again."
 UNKNOWN_TOOL = "Handrail does not know this tool"
 TOO_MUCH = "it touches more than anybody could judge"

@@ -71,16 +71,22 @@ starts programs; `--git-dir` and GIT_DIR still open any."""
 
 def with_git_settings(env: dict[str, str]) -> dict[str, str]:
     """Add our git setting after those that the person passes in the environment; theirs wins."""
-    count = env.get("GIT_CONFIG_COUNT", "")
-    at = int(count) if count.isascii() and count.isdigit() else 0
+    at = _count_git_settings(env)
     if any(env.get(f"GIT_CONFIG_KEY_{n}", "").lower() == _GIT_SETTING.lower() for n in range(min(at, 1000))):
         return env
-    return {
-        **env,
-        "GIT_CONFIG_COUNT": str(at + 1),
-        f"GIT_CONFIG_KEY_{at}": _GIT_SETTING,
-        f"GIT_CONFIG_VALUE_{at}": "explicit",
-    }
+    return add_git_setting(env, _GIT_SETTING, "explicit")
+
+
+def add_git_setting(env: Mapping[str, str], name: str, value: str) -> dict[str, str]:
+    """Add a git setting after those in the environment; for a setting with one value, the last wins."""
+    at = _count_git_settings(env)
+    added = {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
+    return {**env, "GIT_CONFIG_COUNT": str(at + 1), **added}
+
+
+def _count_git_settings(env: Mapping[str, str]) -> int:
+    count = env.get("GIT_CONFIG_COUNT", "")
+    return int(count) if count.isascii() and count.isdigit() else 0
 
 
 def hash_environment(env: Mapping[str, str]) -> str:

@@ -183,7 +183,7 @@ async def test_what_an_agent_says_of_the_conversation_is_its_state(tmp_path: Pat
             {"plan": ["first", {"content": "second", "status": "completed", "priority": "high"}]},
         )
         state: Any = (await scene.threads.snapshot(thread)).state
-        assert state["agent"] == {"name": "rich"}
+        assert state["agent"] == {"name": "rich", "steers": False}
         assert state["modes"]["current"] == "code"
         assert [mode["id"] for mode in state["modes"]["modes"]] == ["ask", "code"]
         assert state["options"]["options"][0]["value"] == "small"
@@ -222,7 +222,11 @@ async def test_a_thread_shows_the_state_of_whoever_spoke_last(tmp_path: Path) ->
         await scene.ask(thread, {"usage": {"used": 1, "size": 9}})
         await scene.ask(thread, {"say": "plain"}, agent="scripted")
         state: Any = (await scene.threads.snapshot(thread)).state
-        assert (state["agent"], state["modes"], state["usage"]) == ({"name": "scripted"}, {}, {})
+        assert (state["agent"], state["modes"], state["usage"]) == (
+            {"name": "scripted", "steers": False},
+            {},
+            {},
+        )
         await scene.ask(thread, {"say": "back"})
         state = (await scene.threads.snapshot(thread)).state
         assert (state["modes"]["current"], state["usage"]["used"]) == ("ask", 1)

@@ -8,6 +8,7 @@ from tests.support.conversation_host import ConversationHost, check_invariants, 
 from tests.support.scripted_agent import Obj
 
 from handrail.store.events import CallOpened, CallSettled, CallStarted
+from handrail.store.values import Caller, Json
 
 pytestmark = pytest.mark.anyio
 
@@ -127,3 +128,36 @@ async def test_work_through_our_files_and_tools_is_not_recorded_again(tmp_path: 
         await scene.answer(thread, said)
         titles = [opened.title for opened, _, _ in await recorded(scene, 2)]
         assert titles == ["go on", "make"]
+
+
+async def test_work_that_a_hook_of_the_agent_reported_is_not_recorded_again(tmp_path: Path) -> None:
+    """The agent is connected by hooks too, under a session id of its own, and its hook reports `ls -la`."""
+    async with conversation_host(tmp_path) as scene:
+        thread = scene.thread()
+        said = await scene.say(
+            thread,
+            *({"tool_call": RUN}, {"say": "hooked"}),
+            {"ask": {"toolCall": {"toolCallId": "q", "title": "go on", "rawInput": {"command": "go on"}}}},
+            ended("r1"),
+            {"tool_call": {**RUN, "toolCallId": "r2"}},
+            ended("r2"),
+        )
+        question = await scene.asked(thread, "agent_work")
+        reported: Json = {"client": "claude", "tool": "Bash", "input": {"command": "ls -la"}, "hosted": True}
+        caller = Caller(door="hook", client="claude", key="claude s1", workspace=None)
+        scene.stage.journal.append(
+            CallOpened(
+                call="c-hook",
+                tool="client_work",
+                title="ls -la",
+                input=reported,
+                caller=caller,
+                assurance="advisory",
+            )
+        )
+        await scene.decide(question, "allow")
+        await scene.answer(thread, said)
+        unasked = [
+            opened.title for opened, started, _ in await recorded(scene, 2) if started.allowed_by == "nobody"
+        ]
+        assert unasked == ["ls -la"], "the second one only: one report is about one tool call"

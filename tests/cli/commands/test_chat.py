@@ -86,3 +86,39 @@ def test_what_our_own_agent_is_doing_stands_on_a_line_that_goes_when_it_has_done
     assert re.search(r"\r\x1b\[2KI wait", shown)
     assert not re.search(r"Step \d[^\r]*\n", shown)  # no such line is ever left behind
     assert (piped.out, piped.err) == ("Hi.\n", "")  # where there is no terminal, nothing jumps
+
+
+def test_a_line_typed_while_our_own_agent_works_steers_it(handrail: Home) -> None:
+    prompt = script(Turn("I look.\n", "list_files", {"path": "."}, hold="looking"), Turn("With tabs then.\n"))
+    with model_server() as model:
+        handrail.env |= {"ANTHROPIC_API_KEY": "sk-somebody", "ANTHROPIC_BASE_URL": model.url}
+        with Screen(handrail, "chat", "--agent", "handrail", "--new") as screen:
+            screen.shows("> ")
+            screen.type(f"{prompt}\n")
+            screen.shows("asking claude-")
+            screen.type("use tabs\n")
+            screen.shows("Given to the agent while it works.")
+            model.let_go("looking")
+            screen.shows("With tabs then.")
+            screen.shows("> ")
+            screen.type("\x04")
+            assert screen.ends() == 0
+        assert "use tabs" in str(model.asked[1].body["messages"])
+    (row,) = handrail.ok("threads", "--here", "--json").json
+    assert (row["messages"], row["stop"]) == (4, "end_turn")
+
+
+def test_a_line_for_an_agent_that_cannot_be_steered_is_queued_and_follows(handrail: Home) -> None:
+    with Screen(handrail, "chat", "--agent", "demo", "--new") as screen:
+        screen.shows("> ")
+        screen.type("hang\n")
+        screen.shows("at once.")
+        screen.type("hello\n")
+        screen.shows("Queued: the agent gets it when it has finished this.")
+        screen.type("\x03")
+        screen.shows("Kept in the queue: 1 message.")
+        screen.shows("> ")
+        screen.type("\x04")
+        assert screen.ends() == 0
+    (row,) = handrail.ok("threads", "--here", "--json").json
+    assert row["queued"] == 1

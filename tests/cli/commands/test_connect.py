@@ -9,7 +9,9 @@ import pytest
 from tests.support.cli_home import Agent, CommandResult, Home, Screen
 from tests.support.client_machine import ClientMachine
 
+from handrail import config as config_file
 from handrail.clients.known_clients import NAMES
+from handrail.paths import Places
 
 pytestmark = pytest.mark.e2e
 
@@ -63,6 +65,22 @@ def test_all_clients_are_connected_at_once_and_leave_no_trace(desk: Desk) -> Non
     for name in EIGHT:
         assert "Its files are as they were." in desk.ok("disconnect", name, "--yes").out
     assert desk.machine.snapshot() == before
+
+
+def test_code_server_gets_the_agent_host_and_the_line_to_start_it_with(desk: Desk) -> None:
+    desk.machine.install("code-server")
+    places = Places.find(desk.handrail.env)
+    config = places.config
+    before = config.read_text() if config.exists() else ""
+
+    out = desk.ok("connect", "code-server", "--yes").out
+    assert f"code-server --vscode-option agent-host-bridge-path={places.ahp_socket}" in out
+    assert "handrail restart" in out
+    assert config_file.load(config).ahp.enabled
+    assert desk.states()["code-server"]["state"] == "connected"
+
+    desk.ok("connect", "code-server", "--undo", "--yes")
+    assert (config.read_text() if config.exists() else "") == before
 
 
 def test_print_and_dry_run_write_nothing(desk: Desk) -> None:

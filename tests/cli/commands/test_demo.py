@@ -13,7 +13,7 @@ def test_ctrl_c_ends_the_demo_and_what_it_asked(alone: Home) -> None:
     with alone.start("demo", "--no-open", stdout=subprocess.PIPE) as demo:
         assert demo.stdout is not None
         alone.comes_up()
-        alone.asked(4, anywhere=True)
+        alone.asked(3, anywhere=True)
         demo.send_signal(signal.SIGINT)
         assert "The agent leaves." in demo.stdout.read()
         assert demo.wait(BOUND) == 0

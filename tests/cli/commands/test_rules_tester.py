@@ -62,3 +62,17 @@ def test_what_hides_in_a_line_is_spelled_out(handrail: Home) -> None:
     out = handrail.ok("rules", "test", "ls \u202e\x1b[2J").out
     assert "\\u{202e}" in out
     assert "\x1b" not in out
+
+
+def test_a_command_that_only_reads_passes_in_a_trusted_folder_by_a_rule_that_is_listed(
+    handrail: Home,
+) -> None:
+    line = "ls -l && head -5 notes.txt"
+    told = handrail.ok("rules", "test", line, "--json").json
+    assert (told["effect"], told["rule"]) == ("ask", "untrusted folder")
+    handrail.ok("trust", "--yes", str(handrail.workspace))
+    told = handrail.ok("rules", "test", line, "--json").json
+    assert (told["effect"], told["rule"], told["risk"]) == ("allow", "reading commands", "low")
+    assert "`allow_reading_commands` is on" in told["why"]
+    assert handrail.ok("rules", "test", f"{line} > out", "--json").json["effect"] == "ask"
+    assert "reading commands" in handrail.ok("rules").out

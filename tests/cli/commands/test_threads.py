@@ -29,6 +29,18 @@ def test_conversations_are_listed_named_and_deleted(handrail: Home, thread: str)
     assert f"There is no thread {thread}" in handrail.run("thread", "rename", thread, "Gone").err
 
 
+def test_a_conversation_is_forked_and_says_how_its_agent_gets_it(handrail: Home, thread: str) -> None:
+    told = handrail.ok("thread", "fork", thread, "--title", "Another way")
+    fork = told.out.split()[0]
+    assert told.out == f"{fork}  Another way, 2 messages\n"
+    assert "demo cannot copy its session. demo gets a summary of it with your next message." in told.err
+    assert f"handrail chat --thread {fork}" in told.err
+    handrail.ok("chat", "--thread", fork, "hello again")
+    rows = {row["id"]: row for row in handrail.ok("threads", "--here", "--json").json}
+    assert (rows[thread]["messages"], rows[fork]["messages"]) == (2, 4)
+    assert rows[fork]["forked_from"] == thread
+
+
 @pytest.mark.parametrize(
     ("asks", "words"),
     [("nobody", "asks nobody"), ("commands", "asks about commands only"), ("everything", ""), (None, "")],

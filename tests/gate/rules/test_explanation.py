@@ -30,6 +30,7 @@ def test_a_chain_shows_what_was_looked_at_in_order_and_what_decided() -> None:
         ("own notes", None, (), False),
         ("reads in the workspace", None, (), False),
         ("own terminals", None, (), False),
+        ("reading commands", None, (), False),
         ("untrusted folder", None, (), False),
         ("low risk", None, (), False),
         ("high risk", None, (), False),

@@ -24,6 +24,7 @@ async def test_rules_are_listed_as_they_are_evaluated_with_those_built_in(tmp_pa
             "own notes",
             "reads in the workspace",
             "own terminals",
+            "reading commands",
             "untrusted folder",
             "low risk",
             "high risk",
@@ -33,6 +34,7 @@ async def test_rules_are_listed_as_they_are_evaluated_with_those_built_in(tmp_pa
         assert all(each.words for each in found)
         assert {each.rule.id: each.says for each in found if not each.in_force} == {
             "r2": "This folder is not trusted, so whatever acts in it asks.",
+            "reading commands": "This folder is not trusted.",
             "low risk": "`human_in_the_loop` is on.",
             "high risk": "The default policy does not allow.",
         }

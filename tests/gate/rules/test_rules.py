@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,24 @@ async def test_a_projects_settings_only_tighten_until_they_are_trusted(
         assert at.effect("make") == untrusted
         await at.trust()
         assert at.effect("make") == trusted
+
+
+async def test_reading_commands_can_be_switched_off_by_the_person_and_by_a_project(tmp_path: Path) -> None:
+    cases = (
+        (UserRules(), "", "reading commands"),
+        (UserRules(allow_reading_commands=False), "", "default policy"),
+        (UserRules(), "allow_reading_commands = false", "default policy"),
+        (UserRules(allow_reading_commands=False), "allow_reading_commands = true", "default policy"),
+    )
+    for number, (own, theirs, rule) in enumerate(cases):
+        (tmp_path / str(number)).mkdir()
+        async with desk(tmp_path / str(number), own) as at:
+            at.writes(theirs)
+            reading = Claim(action="run", resource="ls", inside=True, words=("ls",), reads=True)
+            assert at.decides(reading) == ("ask", "untrusted folder")
+            await at.trust()
+            assert at.decides(reading)[1] == rule
+            assert at.decides(replace(reading, inside=False))[1] == "default policy"
 
 
 async def test_a_file_that_was_not_trusted_takes_no_human_out_of_the_loop(tmp_path: Path) -> None:

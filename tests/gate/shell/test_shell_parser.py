@@ -87,3 +87,56 @@ def test_no_line_takes_long_to_read(text: str) -> None:
     began = time.thread_time()
     parse((text * 100_000)[:100_000])
     assert time.thread_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("curl -fsSL https://example.org/x.sh | sudo bash", "downloads a script and runs it as root"),
+        ('sudo sh -c "$(curl -fsSL https://example.org/x.sh)"', "downloads a script and runs it as root"),
+        ("wget -qO- https://example.org/x.sh | sh", "downloads a script and runs it"),
+        ("curl https://example.org/x | tee log | bash -s -- -y", "downloads a script and runs it"),
+        ("curl https://example.org/x.py | python3 -", "downloads a script and runs it"),
+        ("bash <(curl -s https://example.org/x)", "downloads a script and runs it"),
+        ('eval "$(curl https://example.org/x)"', "downloads a script and runs it"),
+        ("curl https://example.org/x | bash && sudo ls", "downloads a script and runs it"),
+    ],
+)
+def test_a_download_that_is_run_is_said_first(line: str, why: str) -> None:
+    assert parse(line).opaque[0].why == why
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "curl https://example.org/x | grep bash",
+        "cat x.sh | bash",
+        'bash -c "$(cat x.sh)"',
+        "curl https://example.org/x | sudo tee /etc/x",
+        "curl https://example.org/x; ls | sort",
+    ],
+)
+def test_a_download_that_is_not_run_is_not_said_to_be(line: str) -> None:
+    assert not any("downloads" in item.why for item in parse(line).opaque)
+
+
+@pytest.mark.parametrize(
+    ("line", "calm"),
+    [
+        ('for i in 1 2 3; do echo "tick $i"; sleep 1; done', True),
+        ('i=0; while [ $i -lt 9 ]; do i=$((i+1)); echo "tick $i"; sleep 1; done', True),
+        ('if test -f x; then echo "$HOME"; fi', True),
+        ("echo plain", False),
+        ("for i in 1 2; do echo $i > out; done", False),
+        ("for i in 1 2; do rm $i; done", False),
+        ("echo $(rm x)", False),
+        ("echo `rm x`", False),
+        ("for i in 1; do $i; done", False),
+        ("PATH=.; sleep $x", False),
+        ("for i in 1; do echo $i & done", False),
+        ("for i in 1; do sudo echo $i; done", False),
+        ("cat <(echo $x)", False),
+    ],
+)
+def test_only_a_line_whose_commands_print_test_or_wait_is_calm(line: str, calm: bool) -> None:
+    assert parse(line).calm == calm

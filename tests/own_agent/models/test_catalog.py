@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_args
 
 import pytest
+from anyio import to_thread
 from tests.house.source import SRC
 from tests.support.model_providers import FAST_RETRIES, provider_environment
 from tests.support.model_server.server import model_server
@@ -176,3 +178,33 @@ async def test_what_is_certain_is_known_at_once_and_what_is_not_may_come_before_
         assert await own.default() == first
         assert {each.name for each in known} <= {each.name for each in await own.offered()}
     await own.aclose()
+
+
+LOADED = """
+import sys
+from pathlib import Path
+import anyio
+from handrail.config import OwnAgentSection
+from handrail.own_agent.models.api_keys import Keys
+from handrail.own_agent.models.catalog import Models
+
+anyio.run(Models(Keys({}), OwnAgentSection(), last_provider=Path(sys.argv[1])).load_provider)
+print([name for name in ("openai", "anthropic") if f"pydantic_ai.models.{name}" in sys.modules])
+"""
+
+
+async def test_without_a_key_the_provider_that_was_used_last_is_loaded(tmp_path: Path) -> None:
+    """A process that is started before its thread is known gets its keys later."""
+    file = tmp_path / "provider"
+    own = Models(Keys({"OPENAI_API_KEY": "a"}), OwnAgentSection(), FAST_RETRIES, file)
+    await own.model("openai:gpt-6-luna")
+    await own.aclose()
+    assert file.read_text() == "openai"
+
+    for content, loaded in (("openai", ["openai"]), ("../evil", []), ("\udcff", [])):
+        file.write_bytes(content.encode(errors="surrogateescape"))
+        program = [sys.executable, "-c", LOADED, str(file)]
+        done = await to_thread.run_sync(
+            lambda: subprocess.run(program, capture_output=True, text=True, check=True, timeout=120)  # noqa: B023
+        )
+        assert done.stdout.strip() == str(loaded), (content, done.stderr)

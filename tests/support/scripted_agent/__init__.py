@@ -19,6 +19,9 @@ Activities (`_handrail/activity`), with the capabilities ACTIVITY_CAPABILITIES; 
   {"begin": "a1", "in": "a0", "sort": "model", "title": "…", "call": "<toolCallId>"}   {"finish": "a1", "how": "done", "detail": "…"}
   {"busy": "a1", "then": [steps]}: until it is asked to cancel that one, which then ends as cancelled; then the steps
 
+Steering (`_session/steering`), with `steers`
+  {"take_steering": "x"}: waits for a message that comes while it works, and keeps its text as x
+
 Requests to the client. `"as": "x"` stores the answer: later `"$x.some.field"` stands for it, `{"tell": "x"}` sends it
 as JSON. An error is kept as {"error": {"code", "message", "data"}}. `"id"` sets the request's id (0, "uuid", anything).
 `"wait": false` goes on without waiting for the answer; {"join": "x"} waits for it later.
@@ -50,7 +53,8 @@ Misbehaviour
   {"log": "path", "say": …}: any output step; each piece is noted in that file with its time, before it is sent
 
 How the prompt ends
-  {"stop": "max_tokens", "usage": {…}, …any other field of the answer}     {"fail": {"code": -32603, "message": …, "data": …}}
+  {"stop": "max_tokens", "usage": {…}, …any other field of the answer}     {"fail": {"code": -32603, "message": …, "data": …}} (with
+  "after_cancel": true only in a session in which a prompt was cancelled)
   {"if": "$x.outcome.outcome", "is": "selected", "then": [steps], "else": [steps]}
 """
 
@@ -115,6 +119,8 @@ class Behavior(TypedDict):
     """Unknown fields added to every answer."""
     ids: NotRequired[str]
     """`uuid`: the ids of its requests are UUID strings. Else they count from 0."""
+    steers: NotRequired[bool]
+    """It takes messages while it works. They are kept until a step takes them."""
     strict: NotRequired[bool]
     """Refuse each request that the SDK's schema refuses. Off, it starts in a fraction of the time: the schema loads slowly."""
     ignores_eof: NotRequired[bool]

@@ -51,6 +51,7 @@ class Agent:
                 "version": self.manners.get("version", "1.2.3"),
             },
             authMethods=self.manners.get("logins", []),
+            _meta={"steering": {"supported": True}} if self.manners.get("steers") else None,
         )
 
     async def authenticate(self, params: Obj) -> Obj:
@@ -89,6 +90,7 @@ class Agent:
         session = Session(f"session-{uuid.uuid4().hex[:8]}", params)
         session.said = list(before.said)
         self.sessions[session.id] = session
+        self.keep(session)
         return self.answer(sessionId=session.id, **self.settings)
 
     async def list(self, _: Obj) -> Obj:
@@ -151,7 +153,18 @@ class Agent:
     def cancel(self, params: Obj) -> None:
         session = self.sessions.get(params["sessionId"])
         if session is not None and session.running is not None and not session.ignores_cancel:
+            session.was_cancelled = True
             session.running.cancel()
+
+    async def steer(self, params: Obj) -> Obj:
+        session = self.sessions[params["sessionId"]]
+        if session.running is None:
+            assert params["_meta"]["steering"]["idleBehavior"] == "promptRequired"
+            return self.answer(outcome="promptRequired", reason="noRunningTurn")
+        for block in params["prompt"]:
+            session.said.append({"sessionUpdate": "user_message_chunk", "content": block})
+        session.steered.put_nowait("".join(block.get("text", "") for block in params["prompt"]))
+        return self.answer(outcome="injected")
 
     async def cancel_activity(self, params: Obj) -> Obj:
         doing = self.sessions[params["sessionId"]].doing.get(params["activity"])

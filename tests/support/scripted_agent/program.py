@@ -35,6 +35,7 @@ def routes_of(agent: Agent) -> dict[str, Route]:
         "session/set_config_option": ("SetSessionConfigOptionSelectRequest", agent.set_option),
         "session/prompt": ("PromptRequest", agent.prompt),
         "session/set_model": ("", agent.set_model),
+        "_session/steering": ("", agent.steer),
         "_handrail/cancel_activity": ("", agent.cancel_activity),
     }
 

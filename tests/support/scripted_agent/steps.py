@@ -167,6 +167,9 @@ class Actor:
         await self.do_finish({"finish": step["busy"], "how": "cancelled"})
         await self.act(step.get("then", ()))
 
+    async def do_take_steering(self, step: Obj) -> None:
+        self.kept[step["take_steering"]] = await self.session.steered.get()
+
     # Requests to the client
 
     async def request(self, step: Obj, method: str, params: Any) -> None:
@@ -350,7 +353,8 @@ class Actor:
         raise Ended({"stopReason": step["stop"], **answer})
 
     async def do_fail(self, step: Obj) -> None:
-        raise Refused(step["fail"])
+        if self.session.was_cancelled or not step.get("after_cancel"):
+            raise Refused(step["fail"])
 
     async def do_if(self, step: Obj) -> None:
         await self.act(step.get("then" if step["if"] == step["is"] else "else", ()))

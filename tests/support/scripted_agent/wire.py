@@ -68,10 +68,12 @@ class Session:
         self.id, self.opened = id, opened
         self.said: list[Obj] = []
         self.prompt: list[Obj] = []
-        self.ignores_cancel = False
+        self.ignores_cancel = self.was_cancelled = False
         self.on_cancel: list[Obj] = []
         self.cancel_stop = "cancelled"
         self.waits_for_answers = False
         self.running: asyncio.Task[Any] | None = None
+        self.steered: asyncio.Queue[str] = asyncio.Queue()
+        """Messages that came while it worked."""
         self.doing: dict[str, asyncio.Event] = {}
         """The open activities; an event is set when its activity is cancelled."""

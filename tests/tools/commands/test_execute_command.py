@@ -319,3 +319,19 @@ async def test_lines_are_matched_as_they_stand_each_apart_from_the_others(home: 
     async with shell(home, caller) as sh:
         data = await sh.data(command=f"printf '{printed}'", output_grep="^red|^100%$|^low up$|^two$|^cut $")
     assert data["output"] == "1: red one\n2: 100%\n3: low up\n4: two\n5: cut \n6: red two\n"
+
+
+async def test_git_writes_no_index_in_a_line_that_only_reads(home: Path, root: Path, caller: Caller) -> None:
+    for words in (
+        "init -q",
+        "add .",
+        "-c user.name=a -c user.email=a@example.org commit -qm x --allow-empty",
+    ):
+        (root / "file.txt").touch()
+        await anyio.run_process(["git", *words.split()], cwd=root)
+    index = (root / ".git" / "index").read_bytes()
+    async with shell(home, caller) as at:
+        for line in ("git status", "git diff", "git diff HEAD"):
+            (root / "file.txt").touch()
+            assert (await at.data(command=line))["exit_code"] == 0
+            assert (root / ".git" / "index").read_bytes() == index, line

@@ -1,15 +1,17 @@
 /**
- * The bearer of this page, from a one-time code in the URL or from another tab.
+ * The bearer of this page: from a one-time code in the URL, from another tab, or by the key of this browser.
  *
  * It is held in memory only: not in storage, a cookie or the URL. Tabs of the same origin pass it on over a
- * BroadcastChannel.
+ * BroadcastChannel. After a reload without another tab, the page signs a challenge with its key.
  */
-import { ApiError, signIn } from "./client.ts";
+import { browserName, createKey, dropKey, loadKey, signChallenge, storeKey } from "./browserKey.ts";
+import { ApiError, requestChallenge, signIn, signInByKey } from "./client.ts";
 
 type Word = { say: "ask" } | { say: "bearer"; bearer: string };
 
-/** How long a new tab waits for another tab's bearer before it shows the sign-in screen. */
-const OTHERS_MS = 250;
+/** How long a new tab waits for another tab's bearer before it uses its key. */
+const OTHERS_MS = 150;
+const SIGNED_OUT = 401;
 
 class Auth {
   bearer = $state.raw<string | null>(null);
@@ -22,7 +24,7 @@ class Auth {
 
   start(): void {
     this.channel.onmessage = ({ data }: MessageEvent<Word>) => this.hear(data);
-    addEventListener("hashchange", () => void this.useCode());
+    addEventListener("hashchange", () => void this.begin());
     void this.begin();
   }
 
@@ -30,27 +32,56 @@ class Auth {
   signedOut(why: string): void {
     if (this.bearer) this.refused = this.bearer;
     this.bearer = null;
-    this.problem = why;
-    this.settled = true;
-    this.tell({ say: "ask" });
+    this.settled = false;
+    void this.signInAgain(why);
   }
 
   private async begin(): Promise<void> {
-    if (await this.useCode()) return;
-    this.tell({ say: "ask" });
-    setTimeout(() => (this.settled = true), OTHERS_MS);
+    const code = new URLSearchParams(location.hash.slice(1)).get("code");
+    if (code) history.replaceState(history.state, "", location.pathname + location.search);
+    if (this.bearer) return; // a link that is opened again where somebody is signed in
+    if (code) await this.useLink(code);
+    else await this.signInAgain("");
   }
 
-  private async useCode(): Promise<boolean> {
-    const code = new URLSearchParams(location.hash.slice(1)).get("code");
-    if (!code) return false;
-    history.replaceState(history.state, "", location.pathname + location.search);
+  /** A browser that is signed in already does not use the link: a second use would revoke it. */
+  private async useLink(code: string): Promise<void> {
+    if (!(await this.useKey())) await this.useCode(code);
+    if (this.bearer) this.tell({ say: "bearer", bearer: this.bearer });
+    this.settled = true;
+  }
+
+  private async signInAgain(why: string): Promise<void> {
+    this.tell({ say: "ask" });
+    await new Promise((resolve) => setTimeout(resolve, OTHERS_MS));
+    if (!this.bearer) this.problem = why;
+    if (!this.bearer) await this.useKey();
+    this.settled = true;
+  }
+
+  private async useCode(code: string): Promise<void> {
+    const key = await createKey();
     try {
-      this.accept(await signIn(code));
-      this.tell({ say: "bearer", bearer: this.bearer ?? "" });
+      const signed = await signIn(code, key?.publicKey ?? "", browserName());
+      if (key) await storeKey(signed.sign_in, key.privateKey);
+      this.accept(signed.bearer);
+    } catch (error) {
+      this.problem = describe(error);
+    }
+  }
+
+  /** Sign in by the key of this browser, if it has one that is still good. */
+  private async useKey(): Promise<boolean> {
+    const stored = await loadKey();
+    if (!stored) return false;
+    try {
+      const nonce = await requestChallenge(stored.signIn);
+      const signed = await signInByKey(stored.signIn, nonce, await signChallenge(stored, nonce));
+      this.accept(signed.bearer);
       return true;
     } catch (error) {
-      this.problem = error instanceof ApiError ? error.message : "The daemon does not answer.";
+      if (error instanceof ApiError && error.status === SIGNED_OUT) await dropKey(stored.signIn);
+      this.problem ||= describe(error);
       return false;
     }
   }
@@ -69,6 +100,10 @@ class Auth {
   private tell(word: Word): void {
     this.channel.postMessage(word);
   }
+}
+
+function describe(error: unknown): string {
+  return error instanceof ApiError ? error.message : "The daemon does not answer.";
 }
 
 export const auth = new Auth();

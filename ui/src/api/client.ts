@@ -7,7 +7,8 @@
 import createClient, { type Client } from "openapi-fetch";
 
 import type { paths } from "../wire.ts";
-import type { AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, TestBody, ThreadBody } from "./types.ts";
+import { type LiveSocket, transport } from "./transport.ts";
+import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
 
 /** The daemon refused a request; the message is its own. */
 export class ApiError extends Error {
@@ -56,6 +57,10 @@ export class Api {
   revoke = (id: string) => dataOf(this.http.DELETE("/api/rules/{id}", at({ id })));
   testCall = ({ rule, ...body }: TestBody) => dataOf(this.http.POST("/api/rules/test", { body: sent({ ...body, rule: rule ? sent(rule) : null }) }));
   propose = (rule: RuleBody, approval: string | null = null) => dataOf(this.http.POST("/api/rules/propose", { body: { rule: sent(rule), approval } }));
+  signIns = () => dataOf(this.http.GET("/api/sign-ins"));
+  signOut = (id: string) => dataOf(this.http.DELETE("/api/sign-ins/{id}", at({ id })));
+  pairEditor = (id: string, number: number) => dataOf(this.http.POST("/api/editors/{id}/pair", { ...at({ id }), body: { number } }));
+  refuseEditor = (id: string) => dataOf(this.http.POST("/api/editors/{id}/refuse", at({ id })));
   acceptPolicy = (digest: string) => dataOf(this.http.POST("/api/policy/accept", { body: { digest } }));
   folders = () => dataOf(this.http.GET("/api/folders"));
   trust = (folder: string, config: string | null) => dataOf(this.http.POST("/api/folders/trust", { body: { folder, config } }));
@@ -85,6 +90,7 @@ export class Api {
   fork = (id: string, body: ForkBody) => dataOf(this.http.POST("/api/threads/{id}/fork", { ...at({ id }), body: sent(body) }));
   choose = (id: string, body: SettingBody) => dataOf(this.http.POST("/api/threads/{id}/setting", { ...at({ id }), body: sent(body) }));
   sendQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/send", at({ id, message })));
+  steerQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/steer", at({ id, message })));
   dropQueued = (id: string, message: string) => dataOf(this.http.DELETE("/api/threads/{id}/queue/{message}", at({ id, message })));
   exportThread = (id: string, format: "md" | "json") => dataOf(this.http.GET("/api/threads/{id}/export", { params: { path: { id }, query: { format } }, ...DOWNLOAD }));
   /** The body is a saved thread; OpenAPI describes it only as an object. */
@@ -96,21 +102,29 @@ export class Api {
   operation = (id: string) => dataOf(this.http.GET("/api/operations/{id}", at({ id })));
   cancelActivity = (id: string, activity: string) => dataOf(this.http.POST("/api/operations/{id}/activities/{activity}/cancel", at({ id, activity })));
   agents = () => dataOf(this.http.GET("/api/agents"));
+  agentSessions = (name: string, workspace: string | null) => dataOf(this.http.GET("/api/agents/{name}/sessions", { params: { path: { name }, query: workspace ? { workspace } : {} } }));
+  adopt = (name: string, body: AdoptBody) => dataOf(this.http.POST("/api/agents/{name}/sessions", { ...at({ name }), body }));
   login = (name: string, method: string) => dataOf(this.http.POST("/api/agents/{name}/login", { ...at({ name }), body: { method } }));
   search = (q: string, limit: number) => dataOf(this.http.GET("/api/search", { params: { query: { q, limit } } }));
   image = (sha: string) => dataOf(this.http.GET("/api/images/{sha}", { ...at({ sha }), ...DOWNLOAD }));
 
-  /** A socket with the bearer as a subprotocol: browsers allow no other header on it. */
-  socket(path: string): WebSocket {
-    const url = new URL(path, location.href);
-    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    return new WebSocket(url, ["handrail", `bearer.${this.bearer}`]);
+  /** A socket that carries the bearer. */
+  socket(path: string): LiveSocket {
+    return transport().socket(path, this.bearer);
   }
 }
 
-/** Exchanges a one-time code for a bearer. */
-export async function signIn(code: string): Promise<string> {
-  return (await dataOf(connect().POST("/api/sign-in", { body: { code } }))).bearer;
+/** Exchanges a one-time code for a bearer, and registers the key of this browser. */
+export function signIn(code: string, key: string, name: string): Promise<SignedIn> {
+  return dataOf(connect().POST("/api/sign-in", { body: { code, key, name } }));
+}
+
+export async function requestChallenge(signIn: string): Promise<string> {
+  return (await dataOf(connect().POST("/api/sign-in/challenge", { body: { sign_in: signIn } }))).nonce;
+}
+
+export function signInByKey(signIn: string, nonce: string, signature: string): Promise<SignedIn> {
+  return dataOf(connect().POST("/api/sign-in/key", { body: { sign_in: signIn, nonce, signature } }));
 }
 
 function connect(bearer?: string, baseUrl = ""): Client<paths> {
@@ -121,7 +135,7 @@ function connect(bearer?: string, baseUrl = ""): Client<paths> {
 /** `fetch` that gives up after a while, and fails with `NetworkError`. */
 function fetchWithin(timeout: number): (request: Request) => Promise<Response> {
   return (request) =>
-    fetch(request, { signal: AbortSignal.timeout(timeout) }).catch((error: unknown) => {
+    transport().fetch(request, AbortSignal.timeout(timeout)).catch((error: unknown) => {
       throw new NetworkError(String(error));
     });
 }

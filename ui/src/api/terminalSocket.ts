@@ -6,6 +6,7 @@
  */
 import type { OutputFrame } from "../lib/outputTail.ts";
 import type { Api } from "./client.ts";
+import type { LiveSocket } from "./transport.ts";
 import type { AttachRefused, AttachState } from "./types.ts";
 
 /** Start at an offset, or this many bytes before the end. */
@@ -38,7 +39,7 @@ const OVER = new Set([1000, 4404]);
 /** Attaches until detached. */
 export function attachTerminal(api: Pick<Api, "socket">, terminal: string, from: StartOffset, listener: AttachListener): Attachment {
   let start = from;
-  let socket: WebSocket;
+  let socket: LiveSocket;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let pause = FIRST_PAUSE_MS;
 

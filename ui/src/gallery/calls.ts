@@ -15,7 +15,17 @@ export function call(status: Status, facts: Partial<TrackedCall> = {}): TrackedC
     assurance: "bound",
     thread: null,
     started_at: 0,
-    elapsed_ms: 4210,
+    elapsed_ms: 113_210,
+    asked_at: 0,
+    answered_at: 109_000,
+    answered_by: "a person on the page",
+    edited: false,
+    ran_at: status === "waiting" || status === "denied" ? null : 109_000,
+    ended_at: status === "waiting" || status === "running" ? null : 113_210,
+    waited_ms: 109_000,
+    ran_ms: status === "waiting" || status === "denied" ? 0 : 4210,
+    exit_code: status === "done" ? 0 : null,
+    signal: null,
     handed_back: false,
     client_gone: false,
     stopped: status !== "waiting" && status !== "running",
@@ -25,7 +35,7 @@ export function call(status: Status, facts: Partial<TrackedCall> = {}): TrackedC
     terminal_id: null,
     approval_id: null,
     usual: null,
-    since: performance.now() - 42_000,
+    since: performance.now() - 42_000 - (status === "running" ? 109_000 : 0),
     touched: 0,
     ...facts,
   };
@@ -86,7 +96,7 @@ export const change: DiffPreview = {
 };
 
 export function claim(action: Claim["action"], resource: string, facts: Partial<Claim> = {}): Claim {
-  return { action, resource, inside: true, protected: false, words: action === "run" ? resource.split(" ") : [], opaque: "", ...facts };
+  return { action, resource, inside: true, protected: false, words: action === "run" ? resource.split(" ") : [], opaque: "", calm: false, reads: false, ...facts };
 }
 
 export function suggested(command: string, claims: number[], facts: Partial<Suggestion> = {}): NonNullable<TrackedApproval["suggestions"]>[number] {

@@ -58,7 +58,7 @@ export const test: TestView = {
   rule: "default policy",
   why: "No rule covers `git push -f`, and your default policy is to ask.",
   parts: [
-    { text: "git diff", action: "run", effect: "allow", rule: "r0a1b2c3d4e", why: "your rule", opaque: "", inside: true, protected: false, risk: "medium", reasons: ["runs a command with your rights"] },
+    { text: "git diff", action: "run", effect: "allow", rule: "r0a1b2c3d4e", why: "your rule", opaque: "", inside: true, protected: false, risk: "medium", reasons: ["runs git"] },
     { text: "git push -f", action: "run", effect: "ask", rule: "default policy", why: "no rule covers it", opaque: "", inside: true, protected: false, risk: "high", reasons: ["rewrites history", "publishes to a remote"] },
   ],
   chain: [

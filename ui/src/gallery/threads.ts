@@ -1,5 +1,5 @@
 /** Fixtures: threads in every state. Never loaded by the page. */
-import type { Activity, AgentView, Json, Message, Part, SearchView, ThreadFlow, ThreadView } from "../api/types.ts";
+import type { Activity, AgentSession, AgentView, Json, Message, Part, SearchView, ThreadFlow, ThreadView } from "../api/types.ts";
 import { ActivityStore } from "../features/threads/activities.svelte.ts";
 import { Conversation, type ConversationApi } from "../features/threads/conversation.svelte.ts";
 import type { ThreadActions } from "../features/threads/threadActions.ts";
@@ -135,6 +135,13 @@ export const state: Readonly<Record<string, Json>> = {
   usage: { used: 48_210, size: 200_000, cost: { amount: 0.4213, currency: "USD" } },
 };
 
+/** An answer that was steered, and goes on. */
+export const steered: readonly Message[] = [
+  message("user", [part("text", "Format the sources.")], { operation: "o1" }),
+  message("assistant", [part("text", "I look at how the project is formatted.")], { operation: "o1", stop: "steered" }),
+  message("user", [part("text", "Use tabs, please.")], { operation: "o1" }),
+  message("assistant", [part("text", "Tabs, then. I change `.editorconfig` first.")], { operation: "o1", stop: null, ended_at: null }),
+];
 export const queued: readonly Message[] = [message("user", [part("text", "And then write the release notes for it, in three sentences.")], { queued: true }), message("user", [part("text", "Run the tests again.")], { queued: true })];
 
 /** A socket that sends nothing. */
@@ -209,11 +216,17 @@ export function speak({ flow, conversation }: Spoken, words: number): void {
 
 const did = (what: string) => (): Promise<never> => (toasts.show(what), Promise.resolve(null as never));
 
-export const actions: Pick<ThreadActions, "prompt" | "stop" | "fork" | "resend" | "choose" | "rename" | "delete" | "save" | "sendNow" | "drop"> = {
+export const actions: Pick<ThreadActions, "prompt" | "stop" | "fork" | "resend" | "choose" | "rename" | "delete" | "save" | "sendNow" | "steerNow" | "drop"> = {
   prompt: (_, body) => (toasts.show(`said: ${JSON.stringify(body)}`), Promise.resolve(true)),
   stop: did("stopped"), fork: did("forked"), resend: (_, __, { text }) => (toasts.show(`said in a fork: ${text}`), Promise.resolve(null)), choose: (_, body) => (toasts.show(`chose ${JSON.stringify(body)}`), Promise.resolve(null)),
-  rename: did("renamed"), delete: did("deleted"), save: did("saved"), sendNow: did("sent now"), drop: did("dropped"),
+  rename: did("renamed"), delete: did("deleted"), save: did("saved"), sendNow: did("sent now"), steerNow: did("steered"), drop: did("dropped"),
 };
+
+export const sessions: readonly AgentSession[] = [
+  { id: "d5bb0a72", folder: WORKSPACE, title: "Fix the flaky login test", updated_at: Date.now() - 20 * MINUTE, thread: null },
+  { id: "91c0ffee", folder: WORKSPACE, title: "A title that is far too long to stand in a row of this list, as first lines of prompts often are", updated_at: Date.now() - 3 * 24 * 60 * MINUTE, thread: "h2" },
+  { id: "0badcafe", folder: WORKSPACE, title: "", updated_at: null, thread: null },
+];
 
 function agent(name: string, title: string, facts: Partial<AgentView> = {}): AgentView {
   return { name, title, found: true, version: "1.2.0", command: [name], source: "known", why: "", install: null, manager: null, package: null, running: false, logins: [], ...facts };

@@ -5,11 +5,11 @@ import type { Claim, PartRisk, Preview } from "../api/types.ts";
 import { claimPlace, claimReasons, reasonsText, repeatsPreview } from "./claimText.ts";
 
 function run(resource: string, facts: Partial<Claim> = {}): Claim {
-  return { action: "run", resource, inside: true, protected: false, words: resource.split(" "), opaque: "", ...facts };
+  return { action: "run", resource, inside: true, protected: false, words: resource.split(" "), opaque: "", calm: false, reads: false, ...facts };
 }
 
 const deletes: PartRisk = { level: "high", reasons: ["deletes files"] };
-const runs: PartRisk = { level: "medium", reasons: ["runs a command with your rights"] };
+const runs: PartRisk = { level: "medium", reasons: ["runs make"] };
 
 function command(line: string): Preview {
   return { kind: "command", command: line, cwd: "/w", program: "/bin/sh", environment: [] } as Preview;
@@ -35,10 +35,10 @@ test("where a part lies is said once", () => {
   assert.equal(claimPlace(run("example.org", { action: "connect" }), []), "");
 });
 
-test("several parts that cannot be read are one reason, and one says it in its own words", () => {
+test("of several parts that cannot be analysed the first is told, and the others are counted", () => {
   const [first, second] = [run("$x", { opaque: "an expansion" }), run("$(y)", { opaque: "a substitution" })];
   assert.equal(reasonsText(["deletes files", "an expansion"], [first]), "deletes files · an expansion");
-  assert.equal(reasonsText(["deletes files", "an expansion", "a substitution"], [first, second]), "deletes files · 2 parts cannot be read with certainty");
+  assert.equal(reasonsText(["deletes files", "an expansion", "a substitution"], [first, second]), "deletes files · an expansion · 1 more part cannot be analysed");
   assert.equal(reasonsText([], []), "");
 });
 

@@ -10,12 +10,12 @@ export function claimReasons(claim: Pick<Claim, "action" | "opaque">, risk: Part
   return risk.reasons.filter((reason) => reason !== claim.opaque);
 }
 
-/** Reasons in one line; several unreadable claims are counted, since each row has its own reason. */
+/** Reasons in one line; of several parts that cannot be analysed, the first reason is told and the others are counted. */
 export function reasonsText(reasons: readonly string[], claims: readonly Pick<Claim, "opaque">[]): string {
-  const opaque = claims.map((claim) => claim.opaque).filter(Boolean);
-  const unread = reasons.filter((reason) => opaque.includes(reason));
-  if (unread.length < 2) return reasons.join(" · ");
-  return [...reasons.filter((reason) => !unread.includes(reason)), `${opaque.length} parts cannot be read with certainty`].join(" · ");
+  const [, ...more] = reasons.filter((reason) => claims.some((claim) => claim.opaque === reason));
+  if (!more.length) return reasons.join(" · ");
+  const others = more.length === 1 ? "1 more part" : `${more.length} more parts`;
+  return [...reasons.filter((reason) => !more.includes(reason)), `${others} cannot be analysed`].join(" · ");
 }
 
 /** The place of a claim, unless a reason states it or it is unknown. */

@@ -26,6 +26,8 @@ const VIEWS: Record<string, View> = { calls: "calls", rules: "rules", terminals:
 
 class Route {
   place = $state.raw<RoutePlace>(placeFromUrl());
+  /** False where the page has no URL of its own, as in an editor. */
+  keepsUrl = true;
 
   constructor() {
     addEventListener("popstate", () => (this.place = placeFromUrl()));
@@ -65,12 +67,20 @@ class Route {
     this.set({ ...this.place, ...NOTHING, call }, "replace");
   }
 
+  /** Opens a path of this page, as in a link. */
+  open(path: string): void {
+    const [, kind = "", id = null] = path.split("/");
+    const of = (letter: string): string | null => (kind === letter ? id : null);
+    this.set({ ...NOTHING, view: VIEWS[kind] ?? "inbox", call: of("c"), approval: of("a"), terminal: of("x"), thread: of("t") }, "push");
+  }
+
   close(): void {
     this.set({ ...this.place, ...NOTHING }, "replace");
   }
 
   private set(place: RoutePlace, how: "push" | "replace"): void {
     this.place = place;
+    if (!this.keepsUrl) return;
     const url = placeToUrl(place);
     if (how === "push") history.pushState({ view: place.view }, "", url);
     else history.replaceState({ view: place.view }, "", url);

@@ -6,7 +6,7 @@
 import { auth } from "../api/auth.svelte.ts";
 import { type Api, ApiError } from "../api/client.ts";
 import { followEvents } from "../api/eventSocket.ts";
-import type { ClientView, Entry, LiveEntries, Restart } from "../api/types.ts";
+import type { ClientView, EditorView, Entry, LiveEntries, Restart } from "../api/types.ts";
 import { advance, type Model, modelFromState, updateHeading } from "./model.ts";
 
 export type Connection = { kind: "connecting" } | { kind: "live" } | { kind: "away"; since: number; retryAt: number };
@@ -24,6 +24,8 @@ export class Store {
   link = $state.raw<Connection>({ kind: "connecting" });
   /** The clients that run now. */
   clients = $state.raw<readonly ClientView[]>([]);
+  /** The editors that run now. */
+  editors = $state.raw<readonly EditorView[]>([]);
   /** A restart that the person has not dismissed. */
   restart = $state.raw<Restart | null>(null);
   readonly api: Api;
@@ -89,10 +91,11 @@ export class Store {
     }
   }
 
-  /** The daemon sends the clients after this, unless none runs. */
+  /** The daemon sends the clients and the editors after this, unless none runs. */
   private readonly opened = (): void => {
     this.link = { kind: "live" };
     this.clients = [];
+    this.editors = [];
   };
 
   private readonly applyFrame = (frame: LiveEntries, received: number): boolean => {
@@ -105,6 +108,7 @@ export class Store {
     const known = this.model.seq;
     this.model = next;
     if (frame.clients) this.clients = frame.clients;
+    if (frame.editors) this.editors = frame.editors;
     // The snapshot was the previous daemon's: while none runs, the keeper holds the port, and the socket waits there.
     if (isNewDaemon) void this.refreshHeading();
     this.notify(frame.entries.filter(({ seq }) => seq > known));

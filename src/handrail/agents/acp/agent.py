@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from handrail.agents.acp.acp_connection import AcpConnection, OutgoingRequest
-from handrail.agents.acp.agent_errors import AgentError, Login
+from handrail.agents.acp.agent_errors import LOGIN_NEEDED, AgentError, Login
 from handrail.agents.acp.capabilities import AgentInfo, Folder, build_initialize_params, parse_agent_info
 from handrail.agents.acp.process import Process
 from handrail.agents.acp.session import Session
@@ -29,7 +29,6 @@ LOGIN_SECONDS = 600.0
 """Seconds for a login: a person may have to complete it in a browser."""
 REASON_MAX = 2000
 """Characters kept of an agent's error message."""
-LOGIN_NEEDED = -32000
 
 
 class Agent:
@@ -75,6 +74,21 @@ class Agent:
 
     async def open(self, folder: Folder, handler: SessionHandler) -> Session:
         """Open a new session. Raises AgentError, with the ways to log in if a login is missing."""
+        return await self._open_by("session/new", folder.params(self.about), handler)
+
+    async def copy_session(self, session: str, folder: Folder, handler: SessionHandler) -> Session | None:
+        """Open a copy of a session; None if the agent cannot copy it. Raises AgentError if it cannot answer."""
+        if not self.about.session("fork"):
+            return None
+        try:
+            params = {"sessionId": session, **folder.params(self.about)}
+            return await self._open_by("session/fork", params, handler)
+        except AgentError as problem:
+            if problem.code is None or problem.code == LOGIN_NEEDED:
+                raise
+            return None  # it has no record of this session
+
+    async def _open_by(self, method: str, params: Json, handler: SessionHandler) -> Session:
         sessions, duplicates = list[Session](), list[str]()
 
         def on_answer(answer: Any) -> None:
@@ -89,7 +103,7 @@ class Agent:
 
         self.sessions.opening += 1
         try:
-            await self.request("session/new", folder.params(self.about), on_answer=on_answer)
+            await self.request(method, params, on_answer=on_answer)
         finally:
             self.sessions.opening -= 1
         if duplicates:
@@ -116,6 +130,23 @@ class Agent:
             session_found := await self._resume_by("session/load", session, folder, handler)
         ):
             return session_found, "loaded"
+        return None
+
+    async def load(
+        self, session: str, folder: Folder, handler: SessionHandler
+    ) -> tuple[Session, Literal["resumed", "loaded"]] | None:
+        """Take up a session that we do not know: loaded if the agent can, so that the handler gets its history.
+
+        None if the agent can neither load nor resume it. Raises AgentError.
+        """
+        if self.about.loads and (
+            loaded := await self._resume_by("session/load", session, folder, handler, muted=False)
+        ):
+            return loaded, "loaded"
+        if self.about.session("resume") and (
+            resumed := await self._resume_by("session/resume", session, folder, handler)
+        ):
+            return resumed, "resumed"
         return None
 
     async def login(self, method: str) -> None:
@@ -181,23 +212,25 @@ class Agent:
         self.gone.set()
 
     async def _resume_by(
-        self, method: str, session: str, folder: Folder, handler: SessionHandler
+        self, method: str, session: str, folder: Folder, handler: SessionHandler, *, muted: bool = True
     ) -> Session | None:
         resumed = Session(self, session)
 
         def on_answer(answer: Any) -> None:
-            self.sessions.add(session, handler)
+            self.sessions.add(session, handler, replays=method == "session/load")
             resumed.tell_settings(answer)
 
-        self.sessions.add(session, handler, muted=True)
+        self.sessions.add(session, handler, muted=muted)
         try:
             params = {"sessionId": session, **folder.params(self.about)}
             await self.request(method, params, on_answer=on_answer)
         except AgentError as problem:
             self.sessions.drop(session)
-            if problem.code is None or problem.code == LOGIN_NEEDED:
+            if not problem.is_refusal:
                 raise
             return None  # it has no record of this session
+        if method == "session/load":
+            await self.sessions.finish_replay(session)
         return resumed
 
     @contextmanager

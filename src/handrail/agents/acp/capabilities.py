@@ -1,7 +1,8 @@
 """The ACP `initialize` handshake: our capabilities, the agent's, and the parameters of a session.
 
 Reads the agent's answer leniently. Also defines our two extensions of the protocol: activities, which any
-agent may send, and provider keys, which only our own agent receives. It sends nothing.
+agent may send, and provider keys, which only our own agent receives; and steering, an extension that several
+agents and hosts share. It sends nothing.
 """
 
 import shlex
@@ -43,6 +44,8 @@ class AgentInfo:
     version: str = ""
     capabilities: Json = field(default_factory=dict[str, JsonValue])
     logins: tuple[Login, ...] = ()
+    steers: bool = False
+    """Whether it takes a message while it works on a prompt (`STEER`)."""
 
     def can(self, *path: str) -> bool:
         """Whether it has this capability: `true`, or an object, which may be empty."""
@@ -115,6 +118,7 @@ def parse_agent_info(answer: Json, name: str, command: Sequence[str]) -> AgentIn
         version=_text(info, "version"),
         capabilities=record(answer.get("agentCapabilities")),
         logins=tuple(_parse_login(record(method), command) for method in methods if record(method).get("id")),
+        steers=record(record(answer.get("_meta")).get("steering")).get("supported") is True,
     )
 
 
@@ -129,6 +133,18 @@ def _parse_login(method: Json, command: Sequence[str]) -> Login:
 
 def _text(values: Json, name: str) -> str:
     return text(values.get(name))[:TEXT_MAX]
+
+
+STEER = "_session/steering"
+"""Request to the agent: take this message into the prompt that runs. An agent announces it beside its capabilities, as
+`_meta.steering.supported`."""
+STEER_META: Json = {"steering": {"idleBehavior": "promptRequired"}}
+"""If no prompt runs any more, the agent must leave the message to us, and not begin a prompt of its own."""
+
+
+def is_steered(answer: object) -> bool:
+    """Whether the agent took the message. Some begin a new prompt whatever they are told; then they have it too."""
+    return record(answer).get("outcome") in ("injected", "startedNewTurn")
 
 
 ACTIVITY = "_handrail/activity"

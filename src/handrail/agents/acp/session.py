@@ -4,7 +4,7 @@ Translates its modes, options and models into updates for the session's handler.
 of messages, or how a session is opened (`agent.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from handrail.agents.acp.acp_connection import OutgoingRequest
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.acp.capabilities import CANCEL_ACTIVITY
+from handrail.agents.acp.capabilities import CANCEL_ACTIVITY, STEER, STEER_META, is_steered
 from handrail.store.values import Json
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CANCEL_SECONDS = 10.0
 """Seconds for an agent to confirm that it ends an activity: a person waits for it."""
+STEER_SECONDS = 10.0
+"""Seconds for an agent to confirm that it takes a message while it works: a person waits for it."""
 MODEL = "_model"
 """The option id for the models of an agent that lists them apart from its options."""
 
@@ -42,10 +44,13 @@ class Session:
         self.agent, self.id = agent, id
         self._models: Json | None = None
 
-    async def prompt(self, blocks: Sequence[Json]) -> PromptResult:
+    async def prompt(
+        self, blocks: Sequence[Json], on_cancel: Callable[[], None] | None = None
+    ) -> PromptResult:
         """Send a prompt; returns when the agent has stopped. Raises AgentError.
 
-        If the wait is cancelled, the agent is asked to cancel and gets its grace period; then it is ended.
+        If the wait is cancelled, `on_cancel` is called, then the agent is asked to cancel and gets its grace period;
+        then it is ended.
         """
         await anyio.lowlevel.checkpoint()  # a prompt that is already cancelled sends nothing
         params: Json = {"sessionId": self.id, "prompt": list(blocks)}
@@ -55,12 +60,27 @@ class Session:
         try:
             answer = await self.agent.answer("session/prompt", request)
         except anyio.get_cancelled_exc_class():
+            if on_cancel is not None:
+                on_cancel()
             with anyio.CancelScope(shield=True):
                 await self._cancel(request)
             raise
         finally:
             self.agent.prompts_running -= 1
         return _parse_result(answer)
+
+    async def steer(self, blocks: Sequence[Json], on_taken: Callable[[], None]) -> bool:
+        """Give the agent a message for the prompt that it works on; False if it works on none. Raises AgentError.
+
+        `on_taken` is called before any later update of the session is handled.
+        """
+
+        def on_answer(answer: Any) -> None:
+            if is_steered(answer):
+                on_taken()
+
+        params: Json = {"sessionId": self.id, "prompt": list(blocks), "_meta": STEER_META}
+        return is_steered(await self.agent.request(STEER, params, STEER_SECONDS, on_answer))
 
     async def set_mode(self, id: str) -> None:
         """Raises AgentError, as do all requests below."""

@@ -8,7 +8,7 @@ their conversations, and stores titles and images. It does not know the order of
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 import anyio.to_thread
@@ -18,6 +18,7 @@ from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.capabilities import ACTIVITY_UPDATE, Folder
 from handrail.agents.acp.session import Session
 from handrail.agents.conversation.recorder import Activities, Recorder
+from handrail.agents.conversation.session_history import SessionHistory
 from handrail.agents.conversation.session_state import STATE_NAMES
 from handrail.agents.conversation.tool_calls import OwnCall
 from handrail.agents.conversation.unasked_work import UnaskedWork, merge_fields
@@ -26,39 +27,22 @@ from handrail.agents.requests.handlers import RequestHandlers
 from handrail.agents.requests.request_context import RequestContext
 from handrail.config import OWN_AGENT, AgentSection
 from handrail.errors import Conflict
-from handrail.gate.call import Outcome
 from handrail.gate.operation import Operation
 from handrail.store.actor import HANDRAIL, Actor, actor_from_text, agent_actor
 from handrail.store.blobs import Blobs, BlobUnavailable
-from handrail.store.events import CallOpened, CallSettled, Entry, Event
+from handrail.store.events import CallOpened, CallSettled, CallStopped, Entry, Event
 from handrail.store.journal import Journal
 from handrail.store.records import Records
 from handrail.store.threads.message import Message
 from handrail.store.threads.thread_records import SessionRecord
 from handrail.store.threads.threads import Threads
 from handrail.store.values import Caller, Ending, Handover, Json, Stop
+from handrail.terminal.descendants import EndedProcesses
 
 log = logging.getLogger(__name__)
 
 RunInBackground = Callable[..., None]
 """Starts work with its arguments, in a task that nobody waits for."""
-TOLD = "Handrail tells you this, because the answer to a permission request has no place for a reason:"
-MOST_REASON = 2000
-"""Characters of a reason that is told with a prompt."""
-MOST_DENIALS = 20
-"""Denials kept for the next prompt; bounds what an agent that asks on and on adds to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Denial:
-    """Work of the agent's own that was denied with a reason, which the answer to ACP's request cannot carry."""
-
-    title: str
-    by: Actor
-    reason: str
-
-    def __str__(self) -> str:
-        return f"“{self.title}” was denied by {self.by}: {self.reason}"
 
 
 class Participant:
@@ -82,8 +66,12 @@ class Participant:
         self.upto = 0
         """The number of the last message that this agent knows."""
         self.opening = anyio.Lock()
-        self.denials: list[Denial] = []
-        """What the agent is told with its next prompt. Kept in memory only."""
+        self.steers: bool | None = None
+        """Whether the agent takes messages while it works, as the thread shows it; None if it shows nothing yet."""
+        self.history: SessionHistory | None = None
+        """Set while the agent replays the history of a session that the thread adopts."""
+        self.was_cancelled = False
+        """Whether its last prompt was cancelled: some agents keep a session then that their model refuses."""
         self.env: Mapping[str, str] = {}
         """Variables with keys that a person supplied for this thread. Kept in memory only."""
         self._caller = caller
@@ -151,8 +139,7 @@ class Participant:
 
     async def open(self, agent: Agent, folder: Folder, stored: SessionRecord | None) -> Handover:
         """Open a session, or resume the stored one if the agent can. Raises AgentError."""
-        self._cwd, self.session = folder.cwd, None
-        self._has_own_tools = folder.mcp is not None
+        self._set_folder(folder)
         if stored is not None and (resumed := await agent.resume(stored.session, folder, self)) is not None:
             self.session, how = resumed
             self.upto = stored.upto
@@ -164,9 +151,38 @@ class Participant:
         self.upto = 0
         return "new"
 
+    async def adopt(
+        self, agent: Agent, folder: Folder, session: str, history: SessionHistory
+    ) -> Handover | None:
+        """Load a session of the agent's own, or resume it; None if the agent can do neither. Raises AgentError."""
+        self._set_folder(folder)
+        self.history = history
+        try:
+            taken = await agent.load(session, folder, self)
+        finally:
+            history.end()
+            self.history = None
+        if taken is None:
+            return None
+        self.session, how = taken
+        return how
+
+    async def copy_session(self, agent: Agent, folder: Folder, session: str) -> bool:
+        """Open a copy of a session; False if the agent cannot copy it. Raises AgentError."""
+        self._set_folder(folder)
+        self.session = await agent.copy_session(session, folder, self)
+        return self.session is not None
+
+    def _set_folder(self, folder: Folder) -> None:
+        self._cwd, self.session = folder.cwd, None
+        self._has_own_tools = folder.mcp is not None
+
     # SessionHandler
 
     def update(self, update: Json) -> None:
+        if self.history is not None:
+            self.history.update(update)
+            return
         self._record_update(update)
         self._note_tool_call_update(update)
 
@@ -213,7 +229,6 @@ class Participant:
             quirks=spec,
             on_asked=self._note_tool_call,
             known=self.recorder.known,
-            on_denied=self._note_denial,
             has_own_tools=self._has_own_tools,
         )
 
@@ -234,21 +249,8 @@ class Participant:
 
     @property
     def prompts_after_denial(self) -> bool:
-        """Whether reasons are sent as soon as the turn has ended, and a person gave one: after rules alone, an agent
-        that repeats itself would never stop."""
-        told_at_once = self._spec is not None and self._spec.prompt_after_denial
-        return told_at_once and any(denial.by.rule is None for denial in self.denials)
-
-    def take_denials(self) -> str:
-        """The reasons that the agent has not been told yet, as text for its prompt; empty if there are none."""
-        denials, self.denials = self.denials, []
-        return "\n".join([TOLD, *(f"- {denial}" for denial in denials)]) if denials else ""
-
-    def _note_denial(self, title: str, outcome: Outcome) -> None:
-        """Keep the reason of a denial. Our own agent reads it in the answer itself."""
-        reason = " ".join(outcome.message.split())[:MOST_REASON]
-        if self.agent != OWN_AGENT and reason and len(self.denials) < MOST_DENIALS:
-            self.denials.append(Denial(title, outcome.by, reason))
+        """Whether the agent is told the reasons of denials as soon as its turn has ended."""
+        return self._spec is not None and self._spec.prompt_after_denial
 
     def _note_tool_call(self, tool_call: str, call: str) -> None:
         self._tool_calls[call] = tool_call
@@ -348,9 +350,25 @@ class Participants:
             participant.recorder.state.update({name: state[name] for name in STATE_NAMES if state.get(name)})
         elif before != participant.agent:
             self._speakers[participant.thread] = participant.agent
+            participant.steers = None
             self._threads.put_state(participant.thread, "agent", {"name": participant.agent})
             if before:
                 participant.recorder.show_state()
+
+    def show_steering(self, participant: Participant, *, steers: bool) -> None:
+        """Show whether the agent takes messages while it works."""
+        if participant.steers != steers:
+            participant.steers = steers
+            self._threads.put_state(
+                participant.thread, "agent", {"name": participant.agent, "steers": steers}
+            )
+
+    def build_history(self, participant: Participant, said_at: int | None) -> SessionHistory:
+        """The recorder of a session's history, for the thread that adopts it."""
+        return SessionHistory(
+            *(self._threads, participant.thread, participant.agent),
+            *(participant.recorder, self._store_image, said_at),
+        )
 
     def part(self, thread: str) -> list[Participant]:
         """Remove and return the participants of a thread."""
@@ -378,6 +396,20 @@ class Participants:
                         participant.recorder.settled(call, ending)
                 case _:
                     continue
+
+    async def add_to_receipts(self, calls: Sequence[str], ended: EndedProcesses) -> None:
+        """List processes in the receipts of settled calls: what was left of the work that they allowed."""
+        await self._journal.committed(self._journal.head)
+        for call in calls:
+            history = await self._records.calls.get(call)
+            if history is not None and history.receipt is not None:
+                receipt = replace(
+                    history.receipt,
+                    stopped=not ended.left,
+                    processes_stopped=ended.stopped,
+                    processes_left=ended.left,
+                )
+                self._journal.append(CallStopped(call=call, receipt=receipt))
 
     async def look(self, sha: str) -> bytes | None:
         """Load a stored image."""

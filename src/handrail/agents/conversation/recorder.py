@@ -67,6 +67,17 @@ class Recorder:
         self._calls.begin()
         self._reset_counters()
 
+    @property
+    def message(self) -> Message | None:
+        """The message that is recorded into; None before the first prompt."""
+        return self._message
+
+    def go_on(self, message: Message) -> None:
+        """Record into this message from now on: the agent was given a message while it worked. Its open calls stay
+        where they are."""
+        self._message = message
+        self._reset_counters()
+
     def end(self, stop: Stop) -> None:
         """The agent has stopped; late updates are still added."""
         self._calls.end(stop)
@@ -119,6 +130,10 @@ class Recorder:
     def shown(self, id: str) -> ShownCall | None:
         """One of the agent's tool calls, as the conversation shows it."""
         return self._calls.find(id)
+
+    def running_calls(self) -> list[ShownCall]:
+        """The agent's own tool calls that have not ended."""
+        return self._calls.running()
 
     def note(self, words: str) -> None:
         """Add a note from Handrail to the message."""

@@ -1,27 +1,26 @@
-"""Sending one prompt to an agent: open or resume its session, summarise missed messages, convert the parts.
+"""Sending one prompt to an agent: summarise missed messages, convert the parts; or steer the prompt that it works on.
 
 Failures end up in the answer as an error part. It does not know the order of prompts (`thread_prompts.py`),
-nor how the answer is recorded (`recorder.py`).
+how its session is opened (`agent_sessions.py`), nor how the answer is recorded (`recorder.py`).
 """
 
 import base64
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import cast, get_args
+from dataclasses import dataclass, field, replace
 
 import anyio
 from pydantic import JsonValue
 
 from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError
-from handrail.agents.acp.capabilities import AgentInfo, Folder, McpEntry
+from handrail.agents.acp.capabilities import AgentInfo
 from handrail.agents.acp.session import Session
+from handrail.agents.conversation.agent_sessions import AgentSessions
+from handrail.agents.conversation.denials import OUTPUT, Denials, format_denials
 from handrail.agents.conversation.participants import Participant, Participants
+from handrail.agents.conversation.tool_calls import ShownCall
 from handrail.agents.lenient_json import text
-from handrail.agents.pool import Agents
 from handrail.gate.operation import Operation
 from handrail.store.threads.message import Message
 from handrail.store.threads.thread_records import MessagePart, MessageRecord
@@ -172,9 +171,26 @@ async def blocks_of(
     return blocks, unsent
 
 
-async def end_leftovers(agent: Agent, new: frozenset[Identity], answer: Message) -> None:
-    """End the commands of a cancelled prompt that its agent left running, and note them in the answer."""
+@dataclass(frozen=True, slots=True)
+class CancelledPrompt:
+    """A prompt that was cancelled, and what it had begun."""
+
+    answer: Message
+    processes_before: frozenset[Identity]
+    """The descendants of the agent when the prompt began."""
+    calls: list[ShownCall] = field(default_factory=list[ShownCall])
+    """The agent's own tool calls that ran at the cancel."""
+
+
+async def end_leftovers(
+    agent: Agent, new: frozenset[Identity], cancelled: CancelledPrompt, participants: Participants
+) -> None:
+    """End the commands of a cancelled prompt that its agent left running; list them in the receipts and the answer."""
     ended = await end_descendants(agent.pid, new, LEFT_SECONDS, LEFT_GRACE)
+    answer = cancelled.answer
+    if ended.stopped or ended.left:
+        own_calls = [shown.ours.id for shown in cancelled.calls if shown.ours is not None]
+        await participants.add_to_receipts(own_calls, ended)
     if ended.stopped:
         words = f"{agent.name} left a command running after the cancel. Handrail stopped"
         answer.add("note", f"{words} {_name_processes(ended.stopped)}.")
@@ -187,10 +203,21 @@ def _name_processes(processes: Iterable[ProcessSeen]) -> str:
     return ", ".join(f"{process.name} ({process.pid})" for process in processes)
 
 
+def _has_output(answer: Message) -> bool:
+    """Whether the agent has said or begun anything."""
+    return any(part.kind in OUTPUT for part in answer.parts)
+
+
 log = logging.getLogger(__name__)
 
-McpEntryBuilder = Callable[[str, str | None, str], McpEntry | None]
-"""Builds the entry of our MCP server for a thread, a workspace and an agent's name, or None."""
+OnTaken = Callable[[], None]
+_STOP_REASONS: dict[str, Stop] = {
+    "max_tokens": "max_tokens",
+    "max_turn_requests": "max_turn_requests",
+    "refusal": "refusal",
+    "cancelled": "cancelled",
+}
+"""The stop reasons of the protocol; any other counts as `end_turn`."""
 
 LOOK_SECONDS = 2.0
 """Bounds how long a cancelled prompt waits for the list of processes."""
@@ -198,19 +225,17 @@ LEFT_SECONDS = 3.0
 """Seconds that the commands of a cancelled prompt get to end by themselves."""
 LEFT_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL for such a command."""
-LEAVE_SECONDS = 5.0
-"""Bounds each step of an agent's release of a deleted thread."""
 
 
 class PromptSender:
     """Sends prompts to agents."""
 
     def __init__(
-        self, threads: Threads, agents: Agents, door: McpEntryBuilder, participants: Participants
+        self, threads: Threads, sessions: AgentSessions, denials: Denials, participants: Participants
     ) -> None:
         self._threads = threads
-        self._agents = agents
-        self._door = door
+        self._sessions = sessions
+        self._denials = denials
         self._participants = participants
 
     async def ask(
@@ -234,53 +259,48 @@ class PromptSender:
         participant.recorder.fail(failure)
         return "failed"
 
-    async def open(self, participant: Participant) -> Handover:
-        """Make sure that the agent has a session for the thread.
+    async def steer(
+        self, participant: Participant, pieces: tuple[PromptPart, ...], on_taken: OnTaken
+    ) -> bool:
+        """Give the agent a message for the prompt that it works on; False if it does not take it.
 
-        Raises AgentError, and LookupError if the thread was deleted.
+        `on_taken` is called before any later update of the session is recorded.
         """
-        async with participant.opening:
-            await self._participants.introduce(participant)
-            agent = await self._agents.get(
-                participant.agent, participant.thread, participant.env, participant.workspace
-            )
-            if participant.session is not None and participant.session.agent is agent:
-                return "known"
-            stored = (await self._threads.sessions(participant.thread)).get(participant.agent)
-            how = await participant.open(agent, self._session_folder(participant), stored)
-            assert participant.session is not None
-            try:
-                self._threads.bind(
-                    participant.thread, participant.agent, participant.session.id, how, participant.upto
-                )
-            except LookupError:  # deleted while the agent opened it
-                await self._release_session(participant)
-                raise
-            return how
-
-    async def leave(self, participant: Participant) -> None:
-        """The thread is deleted: release the agent's session, and delete its record if possible; bounded."""
-        with anyio.move_on_after(LEAVE_SECONDS):
-            async with participant.opening:  # a concurrent `open` releases the session then
-                pass
-        await self._release_session(participant)
-
-    async def _release_session(self, participant: Participant) -> None:
-        session, participant.session = participant.session, None
-        if session is not None and not session.agent.is_over:
-            with anyio.move_on_after(LEAVE_SECONDS), suppress(AgentError):
-                await (session.delete() if session.agent.about.session("delete") else session.close())
-        with anyio.move_on_after(LEAVE_SECONDS):
-            await self._agents.end(
-                participant.agent,
-                f"The thread that {participant.agent} worked for was deleted.",
-                participant.thread,
-            )
+        session = participant.session
+        if session is None or not session.agent.about.steers:
+            return False
+        blocks, unsent = await blocks_of(pieces, session.agent.about, self._participants.look)
+        try:
+            taken = bool(blocks) and await session.steer(blocks, on_taken)
+        except AgentError as problem:
+            log.warning("%s could not be steered: %s", participant.agent, problem)
+            return False
+        for sentence in unsent if taken else ():
+            participant.recorder.note(sentence)
+        return taken
 
     async def _send_prompt(
         self, participant: Participant, pieces: tuple[PromptPart, ...], prompt: Message, answer: Message
     ) -> Stop:
-        how = await self.open(participant)
+        how = await self._sessions.open(participant)
+        try:
+            return await self._send_in_session(participant, pieces, prompt, answer, how)
+        except AgentError as problem:
+            if not participant.was_cancelled or not problem.is_refusal or _has_output(answer):
+                raise
+            words = f"{participant.agent} could not go on after the cancel, so it was given a new session."
+            participant.recorder.note(f"{words} {problem.sentence}")
+        how = await self._sessions.open(participant, anew=True)
+        return await self._send_in_session(participant, pieces, prompt, answer, how)
+
+    async def _send_in_session(
+        self,
+        participant: Participant,
+        pieces: tuple[PromptPart, ...],
+        prompt: Message,
+        answer: Message,
+        how: Handover,
+    ) -> Stop:
         session = participant.session
         if session is None:
             raise AgentError(f"{participant.agent} ended just as it was to be asked.")
@@ -290,18 +310,14 @@ class PromptSender:
         blocks, unsent = await blocks_of(pieces, session.agent.about, self._participants.look)
         for sentence in unsent:
             participant.recorder.note(sentence)
-        denials = list(participant.denials)
-        texts = [sent.text if sent else "", participant.take_denials()]
+        denials = await self._denials.untold(participant.thread, participant.agent, prompt.n)
         for denial in denials:
             participant.recorder.note(f"{participant.agent} was told: {denial}")
+        texts = [sent.text if sent else "", format_denials(denials)]
         first: list[Json] = [{"type": "text", "text": words} for words in texts if words]
-        try:
-            return await self._send_blocks(
-                participant, session, [*first, *blocks], answer, "transcript" if sent else how
-            )
-        except AgentError:  # it may not have read them
-            participant.denials = [*denials, *participant.denials]
-            raise
+        return await self._send_blocks(
+            participant, session, [*first, *blocks], answer, "transcript" if sent else how
+        )
 
     async def _send_blocks(
         self, participant: Participant, session: Session, blocks: list[Json], answer: Message, how: Handover
@@ -309,40 +325,39 @@ class PromptSender:
         """Send the blocks. The agent counts as knowing the prompt, unless it failed without any output."""
         before, participant.upto = participant.upto, answer.n
         self._threads.bind(participant.thread, participant.agent, session.id, how, participant.upto)
-        processes, begun = await list_descendants(session.agent.pid), session.agent.prompts_begun
-        is_alone = session.agent.prompts_running == 0
+        cancelled = CancelledPrompt(answer, await list_descendants(session.agent.pid))
+        begun, is_alone = session.agent.prompts_begun, session.agent.prompts_running == 0
         try:
-            result = await session.prompt(blocks)
+            result = await session.prompt(
+                blocks, lambda: cancelled.calls.extend(participant.recorder.running_calls())
+            )
         except anyio.get_cancelled_exc_class():
+            participant.was_cancelled = True
             if is_alone and session.agent.prompts_begun == begun + 1:
-                await self._look_for_leftovers(session.agent, processes, answer)
+                cancelled = replace(cancelled, answer=participant.recorder.message or answer)
+                await self._look_for_leftovers(session.agent, cancelled)
             raise
         except AgentError:
-            if not any(part.kind in ("text", "thought", "call") for part in answer.parts):
+            if not _has_output(answer) and participant.upto == answer.n:  # else it was steered
                 participant.upto = before
                 self._threads.bind(participant.thread, participant.agent, session.id, how, before)
             raise
-        return cast("Stop", result.stop) if result.stop in get_args(Stop) else "end_turn"
+        participant.was_cancelled = False
+        return _STOP_REASONS.get(result.stop, "end_turn")
 
-    async def _look_for_leftovers(self, agent: Agent, before: frozenset[Identity], answer: Message) -> None:
+    async def _look_for_leftovers(self, agent: Agent, cancelled: CancelledPrompt) -> None:
         """After a cancel: end what the agent started for the prompt and does not end itself.
 
         Called only if no other prompt ran in the same program, whose commands would look alike.
         """
         with anyio.move_on_after(LOOK_SECONDS, shield=True):
-            new = frozenset[Identity]() if agent.is_over else await list_descendants(agent.pid) - before
+            if agent.is_over:
+                return
+            new = await list_descendants(agent.pid) - cancelled.processes_before
             if new:
-                self._participants.run_in_background(end_leftovers, agent, new, answer)
+                self._participants.run_in_background(end_leftovers, agent, new, cancelled, self._participants)
 
     async def _summarize_unseen(self, participant: Participant, prompt: Message) -> Summary | None:
         """Summarise the messages before this prompt that the agent has not seen."""
         messages = await self._threads.transcript(participant.thread, participant.upto)
         return summarize_messages([each for each in messages if each.n < prompt.n])
-
-    def _session_folder(self, participant: Participant) -> Folder:
-        workspace = participant.workspace
-        self._threads.queued(
-            participant.thread
-        )  # raises LookupError for a deleted thread, before a credential is issued
-        door = self._door(participant.thread, workspace, participant.agent)
-        return Folder(cwd=workspace or str(Path.home()), mcp=door)

@@ -4,6 +4,7 @@ Defines the shapes that the page and the CLI read as a thread's state. It does n
 """
 
 from collections.abc import Callable, Mapping
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
@@ -12,6 +13,14 @@ from handrail.store.threads.parts import PlanData, PlanEntry
 from handrail.store.values import Json
 
 STATE_NAMES = ("modes", "options", "commands", "usage", "plan")
+
+
+class Speaker(TypedDict):
+    """State `agent`: the agent whose state the thread shows."""
+
+    name: str
+    steers: NotRequired[bool]
+    """Whether it takes messages while it works; missing until it has been started."""
 
 
 class Mode(TypedDict):

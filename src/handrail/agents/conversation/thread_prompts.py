@@ -1,15 +1,14 @@
-"""Prompts on threads: one operation per prompt, one prompt at a time per thread, the rest queued.
+"""Prompts on threads: one operation per prompt, one prompt at a time per thread, the rest queued or steered.
 
-Implements a person's actions in a conversation: prompt, send now, drop a queued prompt, set a mode or option,
-delete. A Turn is one prompt; a TurnQueue holds the turns of a thread; the TurnRunner runs them. How an agent
-is reached is in `send_prompt.py`.
+Implements a person's actions in a conversation: prompt, steer, send now, drop a queued prompt, set a mode or option,
+adopt a session, fork, delete. The TurnRunner runs the turns of each thread's TurnQueue. How an agent is reached is in
+`send_prompt.py` and `agent_sessions.py`.
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import anyio
@@ -17,18 +16,21 @@ import anyio.lowlevel
 from anyio.abc import TaskStatus
 
 from handrail.agents.acp.agent_errors import AgentError
+from handrail.agents.acp.session_list import ListedSession
+from handrail.agents.conversation.agent_sessions import AgentSessions, McpEntryBuilder
+from handrail.agents.conversation.denials import Denials
 from handrail.agents.conversation.participants import Participant, Participants
 from handrail.agents.conversation.send_prompt import (
-    McpEntryBuilder,
     PromptPart,
     PromptSender,
     first_line,
     prompt_parts_from_message,
 )
+from handrail.agents.conversation.turn_queue import Turn, TurnQueue
 from handrail.agents.pool import Agents
 from handrail.agents.requests.handlers import RequestHandlers
 from handrail.config import AgentSection
-from handrail.errors import Conflict
+from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.operation import Operation
@@ -40,113 +42,8 @@ from handrail.store.threads.thread_records import ThreadRecord
 from handrail.store.threads.threads import Threads
 from handrail.store.values import Caller, Stop
 
-GOOD: tuple[Stop, ...] = ("end_turn", "max_tokens", "max_turn_requests")
-"""Stop reasons after which the queue goes on. After a cancel, a refusal or a failure it is held for the
-person."""
-
-
 AFTER_DENIAL = PromptPart(kind="text", text="Go on with what was not denied, or say what you need.")
 """The prompt that carries the reasons of denials, for an agent with `prompt_after_denial`."""
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class Turn:
-    """One prompt, from its arrival until its work has ended."""
-
-    caller: Caller
-    pieces: tuple[PromptPart, ...]
-    by: Actor
-    message: Message | None = None
-    """The prompt's message, opened when it is queued or when it begins."""
-    replaced: str | None = None
-    """The operation that it cancels."""
-    replaced_by: Actor | None = None
-    """Who replaced it before it had begun."""
-    operation: Operation | None = None
-    begun: anyio.Event = field(default_factory=anyio.Event)
-    problem: Exception | None = None
-    """Why it could not begin."""
-
-    def fail(self, problem: Exception) -> None:
-        """Mark it as failed before it began, and wake the waiting caller."""
-        self.problem = problem
-        self.begun.set()
-
-
-class TurnQueue:
-    """The running turn of one thread, and those that wait."""
-
-    def __init__(self) -> None:
-        self.arriving = anyio.Lock()
-        """Keeps prompts in order of arrival while each is being set up."""
-        self.turn: Turn | None = None
-        """The running turn, until its work has unwound."""
-        self.is_running = False
-        """Whether a task runs the turns."""
-        self.idle = anyio.Event()
-        self.idle.set()
-        self.last: Operation | None = None
-        """The newest operation, running or ended."""
-        self.is_loaded = False
-        """Whether the prompts queued under an earlier daemon have been loaded."""
-        self.closed = False
-        self._pressed: deque[Turn] = deque()
-        self._queued: deque[Turn] = deque()
-        self._held: deque[Turn] = deque()
-        """Queued turns that wait until the person continues."""
-
-    @property
-    def busy(self) -> bool:
-        return self.is_running or self.turn is not None or bool(self._pressed)
-
-    def press(self, turn: Turn) -> None:
-        """Run this turn next: cancel the running one, and replace those that were to run next."""
-        for other in self._pressed:
-            other.replaced_by = turn.by
-        if self.turn is not None and self.turn.operation is not None and self.turn.operation.cancel(turn.by):
-            turn.replaced = self.turn.operation.id
-        self._pressed.append(turn)
-
-    def queue(self, turn: Turn) -> None:
-        """Run this turn after all turns before it."""
-        self._queued.append(turn)
-
-    def hold(self, turn: Turn) -> None:
-        """Hold this turn until the person continues."""
-        self._held.append(turn)
-
-    def release(self) -> None:
-        """Move the held turns to the front of the queue."""
-        self._queued.extendleft(reversed(self._held))
-        self._held.clear()
-
-    def take_out(self, message: str) -> Turn | None:
-        """Remove and return a waiting turn; None if it does not wait (any more)."""
-        for waiting_turns in (self._pressed, self._queued, self._held):
-            for turn in waiting_turns:
-                if turn.message is not None and turn.message.id == message:
-                    waiting_turns.remove(turn)
-                    return turn
-        return None
-
-    def next(self, stop: Stop | None) -> Turn | None:
-        """The next turn after a turn with this stop reason; None if all wait for the person."""
-        if self._pressed:
-            return self._pressed.popleft()
-        if stop is not None and stop not in GOOD:
-            self._held.extend(self._queued)
-            self._queued.clear()
-        return self._queued.popleft() if self._queued else None
-
-    def close(self, by: Actor) -> list[Turn]:
-        """Close the queue and cancel the running operation; returns the turns that waited."""
-        self.closed = True
-        waiting = [*self._pressed, *self._queued, *self._held]
-        for waiting_turns in (self._pressed, self._queued, self._held):
-            waiting_turns.clear()
-        if self.turn is not None and self.turn.operation is not None:
-            self.turn.operation.cancel(by)
-        return waiting
 
 
 log = logging.getLogger(__name__)
@@ -156,12 +53,18 @@ class TurnRunner:
     """Runs the turns of all queues."""
 
     def __init__(
-        self, gate: Gate, threads: Threads, participants: Participants, sender: PromptSender
+        self,
+        gate: Gate,
+        threads: Threads,
+        participants: Participants,
+        sender: PromptSender,
+        denials: Denials,
     ) -> None:
         self._gate = gate
         self._threads = threads
         self._participants = participants
         self._sender = sender
+        self._denials = denials
 
     async def take_all(self, turns: TurnQueue) -> None:
         """Run turns until none is left, or all wait for the person."""
@@ -171,16 +74,25 @@ class TurnRunner:
                 turns.turn = turn
                 stop = await self._run_turn(turns, turn)
                 turns.turn = None
-                if self._is_to_be_told(turn):
+                if await self._is_to_be_told(turn):
                     turns.press(Turn(caller=turn.caller, pieces=(AFTER_DENIAL,), by=HANDRAIL))
         finally:
             turns.is_running, turns.turn = False, None
             turns.idle.set()
 
-    def _is_to_be_told(self, turn: Turn) -> bool:
-        """Whether the agent gets the reasons of denials at once, as a prompt; never after a cancel."""
+    async def _is_to_be_told(self, turn: Turn) -> bool:
+        """Whether the agent gets the reasons of denials at once, as a prompt; never after a cancel.
+
+        Only if a person gave one: after rules alone, an agent that repeats itself would never stop.
+        """
         is_over = turn.operation is None or turn.operation.cancelled_by is not None
-        return not is_over and self._participants.get(turn.caller).prompts_after_denial
+        if is_over or not self._participants.get(turn.caller).prompts_after_denial:
+            return False
+        try:
+            denials = await self._denials.untold(turn.caller.key, turn.caller.client)
+        except (LookupError, Unwritable):  # the thread was deleted, or the journal cannot be written
+            return False
+        return any(denial.by.rule is None for denial in denials)
 
     def write(self, turn: Turn, operation: Operation | None) -> Message:
         """Write the prompt's message: queued without an operation, else in its place in the thread."""
@@ -222,8 +134,43 @@ class TurnRunner:
             stop = _stop_reason(turn)
             if answer is not None:
                 participant.end(stop)
-                answer.end(stop)
+                (participant.recorder.message or answer).end(stop)
         return stop
+
+    async def steer(self, turns: TurnQueue, turn: Turn) -> bool:
+        """Give a queued turn's message to the agent while it works; False if it does not take it.
+
+        The answer so far ends as `steered`, the message follows it, and the answer goes on in a new message.
+        """
+        running, participant = turns.turn, self._participants.get(turn.caller)
+        if running is None or running.operation is None or not participant.works_for(running.operation.id):
+            return False
+        taken: list[Operation] = []
+
+        def on_taken() -> None:
+            if turns.turn is running and running.operation is not None:
+                self._go_on(participant, turn, running.operation)
+                taken.append(running.operation)
+
+        await self._sender.steer(participant, turn.pieces, on_taken)
+        turn.operation = taken[0] if taken else None
+        return bool(taken)
+
+    def _go_on(self, participant: Participant, turn: Turn, operation: Operation) -> None:
+        assert turn.message is not None
+        before = participant.recorder.message
+        if before is not None:
+            before.end("steered")
+        self._threads.sent(turn.message.id, operation.id)
+        answer = self._threads.open_message(
+            participant.thread, "assistant", agent=participant.agent, operation=operation.id
+        )
+        participant.recorder.go_on(answer)
+        participant.upto = answer.n
+        if participant.session is not None:
+            self._threads.bind(
+                participant.thread, participant.agent, participant.session.id, "known", answer.n
+            )
 
 
 async def _cancel_if_replaced(turn: Turn, participant: Participant, operation: Operation) -> None:
@@ -259,6 +206,8 @@ class PromptReceipt:
     """None while it is queued."""
     replaced: str | None = None
     """The operation that it cancelled."""
+    steered: bool = False
+    """The agent took it while it worked; `operation` is the one that runs."""
 
 
 class Prompts:
@@ -281,8 +230,10 @@ class Prompts:
         self._threads = threads
         self._records = records
         self._participants = Participants(gate.journal, threads, records, request_handlers, specs, images)
-        self._sender = PromptSender(threads, agents, door, self._participants)
-        self._runner = TurnRunner(gate, threads, self._participants, self._sender)
+        self.sessions = AgentSessions(threads, agents, door, self._participants)
+        denials = Denials(threads, records)
+        sender = PromptSender(threads, self.sessions, denials, self._participants)
+        self._runner = TurnRunner(gate, threads, self._participants, sender, denials)
         self._turn_queues: dict[str, TurnQueue] = {}
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -305,13 +256,14 @@ class Prompts:
         by: Actor,
         agent: str | None = None,
         queue: bool = False,
+        steer: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> PromptReceipt:
         """Prompt an agent; returns when its work has begun, or when it is queued.
 
-        The running prompt is cancelled first and has unwound before this one begins, unless `queue` is set.
-        `env` replaces the extra environment of this agent on this thread. Raises LookupError if there is no
-        such thread.
+        The running prompt is cancelled first and has unwound before this one begins, unless `queue` is set. With
+        `steer`, the running prompt takes it if the agent can; otherwise it is queued. `env` replaces the extra
+        environment of this agent on this thread. Raises LookupError if there is no such thread.
         """
         turns = self._get_queue(thread)
         async with turns.arriving:
@@ -321,9 +273,11 @@ class Prompts:
                 self._participants.get(turn.caller).env = dict(env)
             if not record.title and (words := first_line(pieces)):
                 self._participants.title(thread, words)
-            waits = queue and turns.busy
+            waits = (queue or steer) and turns.busy
             if turns.busy:
                 turn.message = self._runner.write(turn, None)
+            if steer and await self._runner.steer(turns, turn):
+                return _result_of(turn, steered=True)
             self._add_turn(turns, turn, waits=waits)
         return _result_of(turn) if waits else await _wait_until_begun(turn)
 
@@ -337,6 +291,33 @@ class Prompts:
             turns.release()
             self._add_turn(turns, turn)
         return await _wait_until_begun(turn)
+
+    async def steer_now(self, thread: str, message: str) -> PromptReceipt:
+        """Give a queued prompt to the agent while it works; if it does not take it, it stays queued.
+
+        Raises LookupError if it does not wait.
+        """
+        turns = self._get_queue(thread)
+        async with turns.arriving:
+            await self._load_thread(thread, turns)
+            turn = _take_waiting(turns, message)
+            steered = await self._runner.steer(turns, turn)
+            if not steered:
+                turns.requeue(turn)
+        return _result_of(turn, steered=steered)
+
+    async def adopt(self, thread: str, session: ListedSession) -> None:
+        """Take up a session of the thread's agent, in a new thread. Raises AgentError and LookupError."""
+        record = await self._load_thread(thread, self._get_queue(thread))
+        await self.sessions.adopt(self._participants.get(_caller(record, record.agent)), session)
+
+    async def fork_session(self, thread: str, source: str, shared: int) -> None:
+        """Copy the session of the agent that works on `source`, for its fork `thread`, which has its first `shared`
+        messages. The fork then shows how the agent gets them. Raises LookupError."""
+        record = await self._load_thread(thread, self._get_queue(thread))
+        agent = await self._participants.speaker(source) or record.agent
+        participant = self._participants.get(_caller(record, agent))
+        await self.sessions.fork(participant, source, shared, is_busy=self.running(source) is not None)
 
     def drop(self, thread: str, message: str, *, by: Actor) -> None:
         """Remove a queued prompt. Raises LookupError if it does not wait."""
@@ -383,7 +364,7 @@ class Prompts:
         speaker = agent or await self._participants.speaker(thread) or record.agent
         participant = self._participants.get(_caller(record, speaker))
         try:
-            await self._sender.open(participant)
+            await self.sessions.open(participant)
         except LookupError:  # deleted in the meantime
             self._participants.part(thread)
             raise
@@ -401,7 +382,7 @@ class Prompts:
             turn.fail(LookupError(f"The thread {thread} was deleted by {by}."))
         await turns.idle.wait()
         for participant in self._participants.part(thread):
-            await self._sender.leave(participant)
+            await self.sessions.leave(participant)
         self._turn_queues.pop(thread, None)
         self._cancel_calls(thread, by)
 
@@ -461,7 +442,9 @@ async def _wait_until_begun(turn: Turn) -> PromptReceipt:
     return _result_of(turn)
 
 
-def _result_of(turn: Turn) -> PromptReceipt:
+def _result_of(turn: Turn, *, steered: bool = False) -> PromptReceipt:
     assert turn.message is not None
     operation = None if turn.operation is None else turn.operation.id
-    return PromptReceipt(message=turn.message.id, operation=operation, replaced=turn.replaced)
+    return PromptReceipt(
+        message=turn.message.id, operation=operation, replaced=turn.replaced, steered=steered
+    )

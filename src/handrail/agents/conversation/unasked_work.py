@@ -17,6 +17,7 @@ from handrail.agents.conversation.tool_calls import (
     names_tool,
     own_subjects,
 )
+from handrail.agents.lenient_json import record, text
 from handrail.gate.operation import Operation
 from handrail.store.events import CallOpened
 from handrail.store.journal import Journal
@@ -36,6 +37,8 @@ class UnaskedWork:
         self._cursor = 0
         self._own_calls: list[OwnCall] = []
         """Calls of ours in this operation, read from the journal up to `_cursor`."""
+        self._hook_calls: list[Json] = []
+        """The inputs of the calls that hooks of hosted agents have reported meanwhile."""
         self.asked: dict[str, ShownCall | None] = {}
         """Tool calls with a permission request, by the agent's id."""
         self.mentioned: set[str] = set()
@@ -44,7 +47,7 @@ class UnaskedWork:
 
     def begin(self, operation: Operation) -> None:
         """Compare with what is asked in this operation from now on."""
-        self._cursor, self._own_calls = operation.opened_seq, []
+        self._cursor, self._own_calls, self._hook_calls = operation.opened_seq, [], []
         self.asked, self.mentioned, self._judged = {}, set(), set()
 
     async def is_unasked(self, id: str, shown: ShownCall, cwd: str) -> bool:
@@ -59,6 +62,7 @@ class UnaskedWork:
             or any(each["kind"] == "terminal" for each in shown.data["content"])
             or self._take_request(shown)
             or any(_does(own_call, shown, cwd) for own_call in self._own_calls)
+            or self._take_hook_call(id, shown)
         )
 
     async def _read_own_calls(self) -> None:
@@ -69,6 +73,8 @@ class UnaskedWork:
                 event = entry.event
                 if isinstance(event, CallOpened) and event.caller.thread == self._thread:
                     self._own_calls.append(OwnCall(event.call, event.tool, event.title, event.input))
+                elif isinstance(event, CallOpened) and _is_hosted_hook(event):
+                    self._hook_calls.append(event.input)
 
     def _take_request(self, shown: ShownCall) -> bool:
         """Whether a permission request with an id of its own, as some agents send them, was about this work."""
@@ -79,6 +85,24 @@ class UnaskedWork:
                 del self.asked[tool_call]
                 return True
         return False
+
+    def _take_hook_call(self, id: str, shown: ShownCall) -> bool:
+        """Whether a hook of the agent has reported this work; each report counts for one tool call."""
+        for reported in self._hook_calls:
+            subjects = hook_subjects(record(reported.get("input")))
+            if reported.get("call") == id or subjects & {*call_subjects(shown.data)} - {""}:
+                self._hook_calls.remove(reported)
+                return True
+        return False
+
+
+def _is_hosted_hook(event: CallOpened) -> bool:
+    return event.caller.door == "hook" and event.input.get("hosted") is True
+
+
+def hook_subjects(arguments: Json) -> set[str]:
+    """The command and the path in a client's own input."""
+    return {text(arguments.get(key)) for key in ("command", "cmd", "path", "file_path", "filePath")}
 
 
 def merge_fields(shown: ShownCall) -> Json:

@@ -121,8 +121,6 @@ class RequestHandlers:
             return permission_answer(params, OWN_CALL_ASKS)
         work = permission_input(params, known, context.cwd, context.quirks)
         reply = await context.ask(self._gate, "agent_work", work, tool_call)
-        if reply.outcome is not None and reply.outcome.ending == "denied":
-            context.on_denied(reply.call.title, reply.outcome)
         return permission_answer(params, reply.outcome)
 
     async def _is_about_own_tool(self, params: Json, known: Json, context: RequestContext) -> bool:

@@ -38,10 +38,6 @@ def _nothing_known(_tool_call: str) -> Json:
     return {}
 
 
-def _ignore_denial(_title: str, _outcome: Outcome) -> None:
-    return
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestContext:
     """One agent in one session."""
@@ -54,8 +50,6 @@ class RequestContext:
     """Called with the agent's tool call id and the id of our call that asks about it."""
     known: Callable[[str], Json] = _nothing_known
     """Returns the agent's updates about one of its tool calls, merged, in the protocol's fields."""
-    on_denied: Callable[[str, Outcome], None] = _ignore_denial
-    """Called with the title of the agent's own work that was denied, and the outcome with the reason."""
     has_own_tools: bool = False
     """Whether the session was given our MCP server."""
 

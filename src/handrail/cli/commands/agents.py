@@ -9,28 +9,42 @@ import getpass
 import os
 import shlex
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from handrail.cli.client import reach
+from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command, plain_app
+from handrail.cli.commands.threads import show_new_thread
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Failure
+from handrail.cli.folder import workspace
 from handrail.cli.package_versions import NewestVersions, find_newest_versions
+from handrail.cli.render.formats import find_by_prefix, format_ago
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
 from handrail.paths import Places
 
 if TYPE_CHECKING:
-    from handrail.cli.wire import AgentView
+    from handrail.cli.wire import AdoptBody, AgentSessionView, AgentView
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    add_command(app, "agents", "handrail agents", "handrail agents --json", "handrail agents --refresh")(
-        agents
+    group = plain_app(
+        invoke_without_command=True,
+        epilog="handrail agents\nhandrail agents --json\nhandrail agents --refresh\nhandrail agents sessions claude",
     )
+    group.callback()(agents)
+    add_command(
+        group,
+        "sessions",
+        "handrail agents sessions claude",
+        "handrail agents sessions claude --all",
+    )(sessions)
+    add_command(group, "adopt", "handrail agents adopt claude d5bb")(adopt)
+    app.add_typer(group, name="agents")
     add_command(
         app,
         "agent",
@@ -45,8 +59,10 @@ Refresh = Annotated[
 ]
 
 
-def agents(as_json_: AsJson = False, refresh: Refresh = False) -> None:
-    """List installed agents, and how to install the others."""
+def agents(context: typer.Context, as_json_: AsJson = False, refresh: Refresh = False) -> None:
+    """List installed agents, and how to install the others; list and continue their earlier sessions."""
+    if context.invoked_subcommand is not None:
+        return
     with reach("person") as link:
         rows = link.get("agents")
     if refresh:
@@ -68,6 +84,55 @@ def agents(as_json_: AsJson = False, refresh: Refresh = False) -> None:
         note((f"{exact_line(row['name'])}: {exact_line(row['why'])}", "yellow"))
     ready = next((row["name"] for row in installed if row not in without_key), "NAME")
     note((f"handrail chat --agent {exact_line(ready)}", "bold"), " starts a conversation.")
+
+
+AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="Which agent; `handrail agents` lists them.")]
+EveryFolder = Annotated[bool, typer.Option("--all", help="Of all folders, not only of this project.")]
+
+
+def sessions(agent: AgentName, every: EveryFolder = False, as_json_: AsJson = False) -> None:
+    """List the sessions that an agent has kept, also those of its own command line. Starts the agent if needed."""
+    with reach("person") as link:
+        rows = _list_sessions(link, agent, every)
+    if as_json_:
+        print_json(rows)
+    elif rows:
+        print_table(("ID", "UPDATED", "THREAD", "FOLDER", "TITLE"), [_session_cells(row) for row in rows])
+        note((f"handrail agents adopt {exact_line(agent)} ID", "bold"), " continues one as a conversation.")
+    else:
+        note(
+            f"{exact_line(agent)} has no sessions {'' if every else 'in this project; try --all'}".rstrip()
+            + "."
+        )
+
+
+def adopt(
+    agent: AgentName,
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="Its id, or the first letters of it.")],
+    as_json_: AsJson = False,
+) -> None:
+    """Continue a session of an agent as a conversation in Handrail, with its history if the agent sends it."""
+    with reach("person") as link:
+        ids = [row["id"] for row in _list_sessions(link, agent, every=True)]
+        found = find_by_prefix(session, ids, "session", f"agents sessions {agent} --all")
+        body: AdoptBody = {"session": found, "workspace": _this_folder()}
+        show_new_thread(link, link.post("agents", agent, "sessions", body=body), as_json_)
+
+
+def _list_sessions(link: Link, agent: str, every: bool) -> list[AgentSessionView]:
+    return link.get("agents", agent, "sessions", workspace=None if every else _this_folder())
+
+
+def _this_folder() -> str | None:
+    """The project that this command runs in, if it is one."""
+    folder = workspace(None)
+    return str(folder) if folder else None
+
+
+def _session_cells(row: AgentSessionView) -> tuple[Piece, ...]:
+    updated = format_ago(row["updated_at"], int(time.time() * 1000)) if row["updated_at"] else ""
+    folder = row["folder"].rstrip("/").rpartition("/")[2]
+    return row["id"], updated, row["thread"] or "", folder, row["title"]
 
 
 def _show_newest(rows: list[AgentView], as_json_: bool) -> None:

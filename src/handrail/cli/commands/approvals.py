@@ -19,7 +19,7 @@ from handrail.cli.command_help import add_command
 from handrail.cli.commands.rules import describe_new_rule, flatten_rule
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Code, Failure
-from handrail.cli.render.approval_card import is_told_later, show_approval, show_edit
+from handrail.cli.render.approval_card import is_told_later, show_approval, show_edit, tool_name
 from handrail.cli.render.formats import (
     find_by_prefix,
     format_caller,
@@ -86,7 +86,7 @@ def _cells(row: ApprovalView) -> tuple[Piece, ...]:
         format_risk(row["risk"]),
         format_elapsed(row["elapsed_ms"]),
         format_caller(row),
-        row["tool"],
+        tool_name(row),
         row["title"],
     )
 

@@ -23,6 +23,7 @@ from handrail.cli.commands.threads import describe_asks, find_thread
 from handrail.cli.exact import exact_line
 from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import workspace
+from handrail.cli.interactive.keyboard import TypedLines
 from handrail.cli.render.chat_output import AnswerPrinter, StatusLine, show_stop_reason
 from handrail.cli.render.output import note, print_json, say
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
@@ -84,7 +85,7 @@ def chat(
             stop = TerminalView(live, row["id"], thoughts).prompt(text, recipient)
         else:
             _show_greeting(row, name)
-            stop = converse(TerminalView(live, row["id"], thoughts), recipient)
+            stop = converse(TerminalView(live, row["id"], thoughts, TypedLines()), recipient)
     if stop != "end_turn":
         raise typer.Exit(Code.FAILED)
 
@@ -121,7 +122,7 @@ def _show_greeting(row: ThreadView, agent: str) -> None:
     note((f"{agent} · {title} ({row['id']})", "bold"))
     if agent == row["agent"] and (words := describe_asks(row)):
         note((f"{agent} {words} in its present mode. The page offers the mode that asks.", "yellow"))
-    note(("Enter sends, Ctrl-C stops the agent, Ctrl-D leaves.", "dim"))
+    note(("Enter sends, also while the agent works. Ctrl-C stops the agent, Ctrl-D leaves.", "dim"))
 
 
 LEAVE = ("/quit", "/exit", "/q")
@@ -130,10 +131,10 @@ LEAVE = ("/quit", "/exit", "/q")
 class TerminalView:
     """Shows a conversation on the terminal."""
 
-    def __init__(self, live: Live, thread: str, thoughts: bool) -> None:
+    def __init__(self, live: Live, thread: str, thoughts: bool, typed: TypedLines | None = None) -> None:
         self._printer = AnswerPrinter(thoughts=thoughts)
         self._status = StatusLine()
-        self._session = ChatSession(live, thread, self)
+        self._session = ChatSession(live, thread, self, typed)
 
     def prompt(self, text: str, recipient: Recipient) -> str:
         try:

@@ -75,6 +75,7 @@ def add_to(app: typer.Typer) -> None:
         "handrail connect gemini --single-question",
         "handrail connect claude --hook-timeout 600",
         "handrail connect claude --prove",
+        "handrail connect code-server",
     )(connect)
     add_command(
         app, "disconnect", "handrail disconnect claude", "handrail disconnect claude --scope project"
@@ -273,6 +274,8 @@ def _print_entries(name: str, wish: Wish) -> None:
         for piece in client.pieces(setup):
             text = piece.add_to(text) if piece.path == path else text
         say(text)
+    for step in client.steps(setup):
+        say(step)
 
 
 def _prove(name: str, wish: Wish, *, yes: bool, as_json: bool) -> None:
@@ -433,13 +436,15 @@ def _write(plan: ConnectionPlan, connections: Connections) -> str:
     except ConnectRefused as problem:
         return str(problem)
     say(("✓ ", "green"), f"{plan.client.title} is connected. It {_promise(plan)}.")
+    for step in plan.steps:
+        say(step)
     return ""
 
 
 def _promise(plan: ConnectionPlan) -> str:
-    return (
-        plan.client.promises if plan.connection.has_hooks else "uses Handrail's tools; no hooks were written"
-    )
+    if plan.connection.has_hooks or not plan.client.has_hooks:
+        return plan.client.promises
+    return "uses Handrail's tools; no hooks were written"
 
 
 def _say_root(commands: list[str]) -> None:

@@ -1,6 +1,8 @@
 """`handrail demo`: open the page, then run the scripted agent of `handrail.demo`."""
 
 from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,9 +35,30 @@ def demo(
         except Failure as refused:
             person = None
             note(str(refused))
-        open_calls = run_story(minutes * 60, say)
+        folders: list[str] = []
+        open_calls = run_story(minutes * 60, say, partial(_trust_folder, person, folders))
         if person is not None:
             _cancel_calls(person, open_calls)
+            _distrust_folders(person, folders)
+
+
+def _trust_folder(person: Link | None, folders: list[str], folder: Path) -> bool:
+    """Trust the demo's own folder, as `handrail trust` does, and remember it; without a person it stays untrusted."""
+    if person is None:
+        return False
+    try:
+        person.post("folders", "trust", body={"folder": str(folder), "config": None})
+    except Failure as refused:
+        note(str(refused))
+        return False
+    folders.append(str(folder))
+    return True
+
+
+def _distrust_folders(person: Link, folders: list[str]) -> None:
+    for folder in folders:
+        with suppress(Failure):
+            person.post("folders", "distrust", body={"folder": folder})
 
 
 def _cancel_calls(person: Link, calls: list[str]) -> None:

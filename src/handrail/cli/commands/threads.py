@@ -40,11 +40,17 @@ def add_to(app: typer.Typer) -> None:
         threads
     )
     group = plain_app(
-        epilog="handrail thread rename h3f 'The login page'\nhandrail thread delete h3f",
+        epilog="handrail thread rename h3f 'The login page'\nhandrail thread fork h3f\nhandrail thread delete h3f",
         no_args_is_help=True,
-        help="Rename or delete a conversation.",
+        help="Rename, fork or delete a conversation.",
     )
     add_command(group, "rename", "handrail thread rename h3f 'The login page'")(rename)
+    add_command(
+        group,
+        "fork",
+        "handrail thread fork h3f",
+        "handrail thread fork h3f --title 'With another library'",
+    )(fork)
     add_command(group, "delete", "handrail thread delete h3f")(delete)
     app.add_typer(group, name="thread")
     add_command(
@@ -90,6 +96,29 @@ def rename(
     with reach("person") as link:
         renamed = link.patch("threads", find_thread(link, thread), body={"title": title})
     say(f"{renamed['id']} is now “{exact_line(renamed['title'])}”.")
+
+
+def fork(
+    thread: ThreadId,
+    title: Annotated[str, typer.Option("--title", help="The title of the copy; default: the same.")] = "",
+    as_json_: AsJson = False,
+) -> None:
+    """Copy a conversation, and its agent's session if the agent can, to go on in two ways."""
+    with reach("person") as link:
+        row = link.post("threads", find_thread(link, thread), "fork", body={"title": title})
+        show_new_thread(link, row, as_json_)
+
+
+def show_new_thread(link: Link, row: ThreadView, as_json_: bool) -> None:
+    """Print a thread that was just made, how its agent got its messages, and how to go on."""
+    origin = link.get("threads", row["id"], limit=1)["state"].get("origin", {})
+    if as_json_:
+        print_json({**row, "origin": origin})
+        return
+    say(f"{row['id']}  {exact_line(row['title'])}, {format_count(row['messages'], 'message')}")
+    if sentence := origin.get("sentence"):
+        note(exact_line(str(sentence)))
+    note((f"handrail chat --thread {row['id']}", "bold"), " goes on with it.")
 
 
 def delete(

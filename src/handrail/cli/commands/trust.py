@@ -176,6 +176,7 @@ def _show_effects(link: Link, folder: Path, file: ProjectFile | None) -> None:
         say(f"Its {FILE} allows nothing. What it denies already applies.")
     else:
         say("It brings no rules of its own.")
+    say("Commands that only read its files run without a question (`allow_reading_commands` in config.toml).")
     for line in _describe_user_rules(link, folder):
         say(line)
 

@@ -81,6 +81,29 @@ class Keyboard:
             tty.setcbreak(self._fd, termios.TCSAFLUSH)
 
 
+class TypedLines:
+    """Lines that a person types while something else is shown. Nothing here waits."""
+
+    def __init__(self, descriptor: int | None = None) -> None:
+        self._fd = sys.stdin.fileno() if descriptor is None else descriptor
+        self._is_open = os.isatty(self._fd)
+
+    def poll(self) -> str:
+        """The next whole line; empty if there is none. The terminal edits a line until Enter."""
+        if not self._is_open or not self._is_in_foreground() or not select.select([self._fd], [], [], 0)[0]:
+            return ""
+        typed = os.read(self._fd, 64 << 10)
+        self._is_open = bool(typed)  # at its end the terminal is gone, or the person pressed Ctrl-D
+        return typed.decode(errors="replace").strip()
+
+    def _is_in_foreground(self) -> bool:
+        """Whether a read would stop this process instead."""
+        try:
+            return os.tcgetpgrp(self._fd) == os.getpgrp()
+        except OSError:
+            return False
+
+
 class Inbox:
     """Ids of open approvals, oldest first, kept up to date from journal events."""
 

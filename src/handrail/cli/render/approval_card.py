@@ -50,7 +50,7 @@ def show_approval(approval: ApprovalView) -> None:
     """Print all that a person needs to decide."""
     word, style = format_risk(approval["risk"])
     say(
-        (approval["tool"], "bold"),
+        (escape_line_breaks(tool_name(approval)), "bold"),
         " · ",
         (word, style),
         escape_line_breaks(f" · {format_caller(approval)} · {approval['id']}"),
@@ -64,6 +64,12 @@ def show_approval(approval: ApprovalView) -> None:
     for remark in _caller_remarks(approval):
         say((remark, "dim"))
     _show_preview(approval, approval["input"])
+
+
+def tool_name(approval: ApprovalView) -> str:
+    """The tool's name; for a client's own work, as the client calls it."""
+    own = approval["input"].get("tool") if approval["tool"] == "client_work" else None
+    return own if isinstance(own, str) and own else approval["tool"]
 
 
 def show_edit(approval: ApprovalView, edit: EditView, input: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ class FolderSettings:
 
     default: Effect = "ask"
     human_in_the_loop: bool = True
+    allow_reading_commands: bool = True
     trusted: bool = False
     anywhere: bool = False
     """For lists that are not about one folder; then `trusted` is meaningless."""
@@ -60,7 +61,7 @@ class Builtin:
 OPAQUE = Builtin(
     name="not understood",
     effect="ask",
-    words="a command, or a part of one, that cannot be read with certainty",
+    words="a command, or a part of one, that cannot be analysed fully",
     why="A part of it is not fully understood, so no rule can allow it",
     applies=lambda case: case.claim.opaque != "",
 )
@@ -115,6 +116,25 @@ ALLOWS = (
 )
 """Always allowed, even in an untrusted folder, because none of it runs anything."""
 
+READING = Builtin(
+    name="reading commands",
+    effect="allow",
+    words="commands that only read files in a trusted workspace: `ls`, `cat`, `grep`, `git status` …",
+    why="It only reads files in the workspace, and `allow_reading_commands` is on.",
+    applies=lambda case: (
+        case.here.trusted
+        and case.here.allow_reading_commands
+        and case.claim.reads
+        and case.claim.inside
+        and case.claim.action == "run"
+    ),
+    idle=lambda here: (
+        "`allow_reading_commands` is off."
+        if not here.allow_reading_commands
+        else ("" if here.trusted else "This folder is not trusted.")
+    ),
+)
+"""Whether a command only reads is proven where its claims are made (tools/commands/reading_line.py)."""
 UNTRUSTED = Builtin(
     name="untrusted folder",
     effect="ask",
@@ -143,7 +163,7 @@ HIGH = Builtin(
     applies=lambda case: case.here.default == "allow" and case.level == "high",
     idle=lambda here: "" if here.default == "allow" else "The default policy does not allow.",
 )
-LATE = (UNTRUSTED, LOW, HIGH)
+LATE = (READING, UNTRUSTED, LOW, HIGH)
 """Applied in this order if no rule matches, before the default policy."""
 
 DEFAULT_WHY: dict[Effect, str] = {

@@ -39,6 +39,7 @@ class UserRules:
     rules: tuple[Rule, ...] = ()
     default: Effect = "ask"
     human_in_the_loop: bool = True
+    allow_reading_commands: bool = True
 
     @classmethod
     def of(cls, config: Config, path: Path, home: str) -> "UserRules":
@@ -51,7 +52,10 @@ class UserRules:
             except BadRule as problem:
                 raise config_error(path, section.line, str(problem)) from None
         return cls(
-            rules=tuple(rules), default=config.default_policy, human_in_the_loop=config.human_in_the_loop
+            rules=tuple(rules),
+            default=config.default_policy,
+            human_in_the_loop=config.human_in_the_loop,
+            allow_reading_commands=config.allow_reading_commands,
         )
 
 
@@ -60,7 +64,7 @@ def build_folder_settings(standing: UserRules, here: FolderState, project: Proje
 
     While the policy is suspended, settings only make it stricter.
     """
-    default, careful = standing.default, standing.human_in_the_loop
+    default, careful, reading = standing.default, standing.human_in_the_loop, standing.allow_reading_commands
     config = project.config
     if config.default_policy is not None and (
         here.file_trusted or _STRICTNESS[config.default_policy] > _STRICTNESS[default]
@@ -68,11 +72,13 @@ def build_folder_settings(standing: UserRules, here: FolderState, project: Proje
         default = config.default_policy
     if config.human_in_the_loop is not None and (here.file_trusted or config.human_in_the_loop):
         careful = config.human_in_the_loop
+    reading = reading and config.allow_reading_commands
     if here.suspended:
         return FolderSettings(default="deny" if default == "deny" else "ask", distrust=here.suspended)
     return FolderSettings(
         default=default,
         human_in_the_loop=careful,
+        allow_reading_commands=reading,
         trusted=here.trusted,
         distrust=f"This folder counts as untrusted: {project.problem}" if project.problem else UNTRUSTED,
     )
@@ -349,6 +355,7 @@ class Rules:
         return FolderSettings(
             default=self.standing.default,
             human_in_the_loop=self.standing.human_in_the_loop,
+            allow_reading_commands=self.standing.allow_reading_commands,
             trusted=True,
             anywhere=True,
         )

@@ -121,7 +121,7 @@ def _word(text: str) -> Word:
     reading = read(f"x {text}")
     if not reading.troubles and len(reading.commands) == 1 and len(reading.commands[0].words) == 2:
         return reading.commands[0].words[1]
-    return Word(text, live=True)
+    return Word(text, live=True, unknown=True)
 
 
 def _text(node: Node, text: str) -> str:

@@ -52,6 +52,8 @@ class Word:
     """The shell may replace it: it is a glob, or has an unknown part."""
     escaped: bool = False
     """It has a backslash outside of quotes."""
+    unknown: bool = False
+    """It has a part whose value is not known, such as a variable; then it is the source text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,27 +85,40 @@ _CATEGORIES = {
 
 TROUBLES: Checks = {
     "unparsed": "cannot be parsed",
-    "expansion": "holds an expansion, whose value is not known yet",
-    "substitution": "holds a substitution, which runs another command",
+    "expansion": "uses a value that is only known when it runs",
+    "substitution": "runs another command to get a value",
     "redirection": "redirects input or output",
-    "group": "holds brackets: a subshell, a list or a function",
-    "compound": "holds more than plain commands: a loop, a condition, a block, a test or a function",
-    "negation": "negates a command",
+    "group": "runs commands in brackets, or defines a function",
+    "compound": "is a loop, a condition, a block or a function",
+    "negation": "negates a command (!)",
     "assignment": "sets a variable",
-    "background": "runs a command in the background",
-    "comment": "holds a comment",
-    "braces": "holds a brace expansion",
-    "tilde": "holds a tilde that stands for a home folder",
+    "background": "runs a command in the background (&)",
+    "comment": "has a comment",
+    "braces": "expands braces: {a,b}",
+    "tilde": "names a home folder by a tilde",
     "program": "names a program by a pattern, or a job",
     "pattern": "mixes pattern characters with quoted ones",
     "piped": "runs what is piped into it",
-    "escape": "holds a backslash where it hides something",
+    "escape": "has a backslash where it hides something",
     "moved": "names a program by a relative path after changing the folder",
-    "long": "is too long, or too tangled, to be read with certainty",
+    "long": "is too long, or too tangled, to be analysed",
     "many": f"holds more than {PARTS_MAX} commands",
     "nested": f"holds wrappers within wrappers, more than {DEEPEST} deep",
 }
 """Trouble → sentence. Each makes the line opaque, so that a person is asked."""
+
+CALM = frozenset(("expansion", "compound", "group", "negation", "assignment", "comment"))
+"""Forms that by themselves change nothing outside of the shell."""
+PRINTERS = frozenset(("[", "echo", "exit", "false", "printf", "pwd", "seq", "sleep", "test", "true"))
+"""Commands that only print, test or wait."""
+_SEARCH = re.compile(r"\b(PATH|ENV|BASH\w*|LD_\w*)=")
+"""Assignments that may turn a common name into another program."""
+DOWNLOADERS = frozenset(("aria2c", "curl", "fetch", "http", "https", "wget", "xh"))
+RUNNERS = INTERPRETERS | {*LINES, ".", "ash", "csh", "eval", "fish", "ksh", "source", "tcsh", "zsh"}
+"""Programs that run text as a script."""
+ROOT = frozenset(("doas", "pkexec", "su", "sudo"))
+DOWNLOADED = "downloads a script and runs it"
+DOWNLOADED_AS_ROOT = "downloads a script and runs it as root"
 
 _VAGUE = ("unparsed", "group", "expansion")
 """Imprecise troubles of the tokenizer, left out if the grammar reports a precise one."""
@@ -125,6 +138,8 @@ class Part:
     """Positions of the words that the shell may replace: globs, or words with unknown parts."""
     nested: bool = False
     """Started by another command, possibly in another shell: its effect on shell state may not reach this line."""
+    unknown: frozenset[int] = frozenset()
+    """Of the live words, those with a part whose value is not known. The line is then opaque."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +150,8 @@ class Opaque:
     why: str
     words: tuple[str, ...] = ()
     """For a wrapper: its words, so that a deny rule can match it by name."""
+    trouble: str = ""
+    """The key of `TROUBLES`; empty for what a wrapper or a flag does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +167,8 @@ class Line:
     carries out are left out: `exec`, `command`, and `time` at the start of a pipeline."""
     argv: tuple[str, ...] = ()
     """The words of the command, if the line is one simple command without globs; else empty."""
+    calm: bool = False
+    """It is not plain, but only in its form: a loop of `echo`. It still asks, at a lower risk."""
 
     @property
     def plain(self) -> bool:
@@ -167,12 +186,41 @@ def parse(line: str) -> Line:
     if len(findings.parts) > PARTS_MAX:
         findings.cut = True
         findings.report("many", line)
+    _name_download(line, findings)
     return Line(
         tuple(findings.parts[:PARTS_MAX]),
         tuple(dict.fromkeys(findings.opaque)),
         findings.cut,
         tuple(dict.fromkeys(findings.wrappers)),
         findings.argv,
+        _is_calm(line, findings),
+    )
+
+
+def _name_download(line: str, findings: "_Findings") -> None:
+    """Say what a download that is piped or substituted into a shell does, in place of how it is written."""
+    runners = [item for item in findings.opaque if _names_of(item.words) & RUNNERS]
+    runs = findings.fed or (findings.substitutes and bool(runners))
+    if not runs or not any(_names_of(part.words[:1]) & DOWNLOADERS for part in findings.parts):
+        return
+    is_root = any(_names_of(item.words[:1]) & ROOT for item in runners)
+    why = DOWNLOADED_AS_ROOT if is_root else DOWNLOADED
+    named = [replace(item, why=why) if item in runners else item for item in findings.opaque]
+    others = [item for item in named if item.trouble != "piped"]
+    findings.opaque = [Opaque(line[:_SHOWN], why), *others]
+
+
+def _names_of(words: Iterable[str]) -> set[str]:
+    return {posixpath.basename(word) for word in words}
+
+
+def _is_calm(line: str, findings: "_Findings") -> bool:
+    return (
+        bool(findings.opaque and findings.parts)
+        and all(item.trouble in CALM for item in findings.opaque)
+        and all(part.words[0] in PRINTERS for part in findings.parts)
+        and not _SEARCH.search(line)
+        and not findings.cut
     )
 
 
@@ -185,22 +233,27 @@ class _Findings:
     cut: bool = False
     wrappers: list[str] = field(default_factory=list[str])
     argv: tuple[str, ...] = ()
+    fed: bool = False
+    """A command runs what is piped into it."""
+    substitutes: bool = False
+    """The output of a command becomes a word or a file of another."""
 
     def put(self, part: Part) -> None:
         program = part.words[0]
         if self.moved and "/" in program and not program.startswith("/"):
             self.report("moved", part.text)
         if part.piped_into and _reads_program(part.words):
+            self.fed = True
             self.report("piped", part.text)
         self.moved = self.moved or program == "cd"
         self.parts.append(part)
 
     def report(self, trouble: str, text: str) -> None:
-        self.add(TROUBLES[trouble], text)
+        self.add(TROUBLES[trouble], text, trouble=trouble)
 
-    def add(self, why: str, text: str, words: tuple[str, ...] = ()) -> None:
+    def add(self, why: str, text: str, words: tuple[str, ...] = (), trouble: str = "") -> None:
         if why:
-            self.opaque.append(Opaque(text[:_SHOWN], why, words))
+            self.opaque.append(Opaque(text[:_SHOWN], why, words, trouble))
 
 
 def _reads_program(words: tuple[str, ...]) -> bool:
@@ -247,6 +300,7 @@ def _report_troubles(line: str, reading: Reading, tree: Structure, findings: _Fi
             shown[trouble.name] = _around(line, trouble.at)
     for name, text in shown.items():
         findings.report(name, text)
+    findings.substitutes = findings.substitutes or "substitution" in shown
     return {name for name in shown if TROUBLES[name]}
 
 
@@ -274,9 +328,13 @@ def _commands(
 def _from_program(words: Words) -> Words:
     """Drop reserved words, `!` and assignments before the program: grammar and wrappers take some of them for one."""
     at = 0
-    while at < len(words) and (words[at].text in RESERVED or words[at].text == "!" or "=" in words[at].text):
+    while at < len(words) and _is_before_program(words[at].text):
         at += 1
     return words[at:] or words
+
+
+def _is_before_program(text: str) -> bool:
+    return (text in RESERVED and text not in ("[", "[[")) or text == "!" or "=" in text
 
 
 def _read_part(line: str, item: Simple) -> tuple[Part, Words]:
@@ -286,7 +344,8 @@ def _read_part(line: str, item: Simple) -> tuple[Part, Words]:
 
 def _part(text: str, words: Words, piped_into: bool, joined: str = "") -> Part:
     live = frozenset(at for at, word in enumerate(words) if word.live)
-    return Part(text, tuple(word.text for word in words), piped_into, joined, live)
+    unknown = frozenset(at for at, word in enumerate(words) if word.unknown)
+    return Part(text, tuple(word.text for word in words), piped_into, joined, live, unknown=unknown)
 
 
 def _open(part: Part, words: Words, findings: _Findings, depth: int) -> None:
@@ -302,6 +361,7 @@ def _open(part: Part, words: Words, findings: _Findings, depth: int) -> None:
     if not _is_shell_word(part, depth):
         findings.wrappers.append(part.words[0])
     piped = part.piped_into and inside.line is None and posixpath.basename(part.words[0]) in LINES
+    findings.fed = findings.fed or (piped and inside.why != "")
     findings.add(TROUBLES["piped"] if piped and inside.why else inside.why, part.text, part.words)
     if inside.line is None:
         _inside(part, inside.words, findings, depth)

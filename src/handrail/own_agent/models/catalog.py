@@ -18,9 +18,11 @@ from anyio import to_thread
 from handrail.config import OwnAgentSection
 from handrail.own_agent.models.api_keys import NO_KEY, Access, Keys, all_access, provider_access, redact_url
 from handrail.own_agent.models.http_stream import RetryPolicy
-from handrail.own_agent.models.model import Choice, Model, ModelError, Provider, parse_choice
+from handrail.own_agent.models.model import PROVIDERS, Choice, Model, ModelError, Provider, parse_choice
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import httpx2
 
 
@@ -111,8 +113,16 @@ may still be running."""
 class Models:
     """The models of all sessions. The creator must call `aclose`."""
 
-    def __init__(self, keys: Keys, settings: OwnAgentSection, policy: RetryPolicy = PATIENCE) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        settings: OwnAgentSection,
+        policy: RetryPolicy = PATIENCE,
+        last_provider: Path | None = None,
+    ) -> None:
+        """`last_provider` is a file with the name of the provider that was used last."""
         self._keys, self._settings, self._policy = keys, settings, policy
+        self._last_provider = last_provider
         self._http: httpx2.AsyncClient | None = None
         self._offered: list[OfferedModel] = []
         self._clients: dict[tuple[Choice, ThoughtLevel | None], Model] = {}
@@ -158,11 +168,36 @@ class Models:
         return self._clients[choice, thought_level]
 
     async def load_provider(self) -> None:
-        """Import the package of the preferred model's provider, which takes long, before a prompt needs it."""
+        """Import the package of the preferred model's provider, which takes long, before a prompt needs it.
+
+        Without a preferred model, as before the host has sent its keys: of the provider that was used last.
+        """
         with suppress(ModelError):  # the next prompt reports it
             name = self.preferred(self.known())
-            if name is not None:
-                await to_thread.run_sync(_load_provider, parse_choice(name).provider, abandon_on_cancel=True)
+            await to_thread.run_sync(
+                self._load_provider,
+                None if name is None else parse_choice(name).provider,
+                abandon_on_cancel=True,
+            )
+
+    def _load_provider(self, provider: Provider | None) -> None:
+        if provider := provider or self._recall_provider():
+            with LOADING:
+                from handrail.own_agent.models.providers import load_provider  # noqa: PLC0415 - slow import
+
+                load_provider(provider)
+
+    def _recall_provider(self) -> Provider | None:
+        try:
+            name = self._last_provider.read_text() if self._last_provider else ""
+        except (OSError, ValueError):
+            return None
+        return next((known for known in PROVIDERS if known == name), None)
+
+    def _remember_provider(self, provider: Provider) -> None:
+        if self._last_provider is not None and self._recall_provider() != provider:
+            with suppress(OSError):  # the next start takes longer, that is all
+                self._last_provider.write_text(provider)
 
     def _make(
         self, choice: Choice, way: Access, http: httpx2.AsyncClient, thought_level: ThoughtLevel | None
@@ -172,6 +207,7 @@ class Models:
             from handrail.own_agent.models.providers import build_model  # noqa: PLC0415
 
             spoken = build_model(choice, way, http, thought_level)
+        self._remember_provider(choice.provider)
         return ModelClient(choice, way, spoken, self._settings.context, self._policy, self._keys.hidden)
 
     async def aclose(self) -> None:
@@ -201,13 +237,6 @@ class Models:
             client = await to_thread.run_sync(_open_client, self._policy, abandon_on_cancel=True)
             self._http = self._http or client
         return self._http
-
-
-def _load_provider(provider: Provider) -> None:
-    with LOADING:
-        from handrail.own_agent.models.providers import load_provider  # noqa: PLC0415 - slow import
-
-        load_provider(provider)
 
 
 def _open_client(policy: RetryPolicy) -> httpx2.AsyncClient:

@@ -19,6 +19,7 @@ from mcp.client import Transport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from handrail.own_agent.models.http_stream import load_certificates
 from handrail.paths import Places
 
 OURS = "handrail"
@@ -136,6 +137,7 @@ async def _address(server: Http, answered: Callable[[int], None]) -> AsyncGenera
     async with (
         httpx2.AsyncClient(
             headers=dict(server.headers),
+            verify=load_certificates(),
             timeout=_TIMEOUT,
             limits=_LIMITS,
             # No proxy may see local traffic or its credentials.

@@ -19,6 +19,7 @@ from handrail.own_agent.host import Answer, Host
 from handrail.own_agent.loop import run_loop
 from handrail.own_agent.model_request import AgentContext
 from handrail.own_agent.models.model import ModelError
+from handrail.own_agent.steering import SteeringQueue
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result, RunningCall
 from handrail.own_agent.tools.mcp_tool import one_line
 
@@ -108,6 +109,7 @@ class Dispatch:
             host=SubagentHost(call.host, call.id),
             budget=self.context.budget.below(),
             instructions=f"{self.context.instructions}\n\n{_INSTRUCTIONS}",
+            steering=SteeringQueue(),
         )
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from handrail.server.api.approval_models import ApprovalView, Usual
 from handrail.server.api.client_models import ClientView
 from handrail.server.api.daemon_models import Restart
+from handrail.server.api.editor_models import EditorView
 from handrail.server.api.models import Wire
 from handrail.server.api.terminal_models import TerminalView
 from handrail.store.calls import Status
@@ -46,6 +47,25 @@ class CallView(Wire):
     """When it was opened, by the daemon's clock."""
     elapsed_ms: int
     """From opening until the outcome, or until now. Monotonic."""
+    asked_at: int | None
+    """When its latest approval was opened; None if it did not need one."""
+    answered_at: int | None
+    answered_by: str | None
+    """Who answered the approval: a person on the page, the CLI, or a rule."""
+    edited: bool
+    """A person edited its input or content before it was allowed."""
+    ran_at: int | None
+    """When it was allowed and began to run; None if it never did."""
+    ended_at: int | None
+    """When its outcome was fixed."""
+    waited_ms: int
+    """How long it waited for an answer, or has waited until now."""
+    ran_ms: int
+    """How long it ran, or has run until now."""
+    exit_code: int | None
+    """Of the command that it ran."""
+    signal: str | None
+    """The signal that ended its command."""
     handed_back: bool
     client_gone: bool
     stopped: bool
@@ -203,6 +223,8 @@ class LiveEntries(Wire):
     entries: list[Entry]
     clients: list[ClientView] | None = None
     """All clients that run now; None if they have not changed."""
+    editors: list[EditorView] | None = None
+    """All editors that run now; None if they have not changed."""
 
 
 class Forced(Wire):
@@ -226,18 +248,6 @@ class CompleteBody(Wire):
     content: Annotated[str | None, Field(max_length=16_000_000)] = None
     """Accept a pending write with this content instead."""
     comments: Annotated[tuple[Comment, ...], Field(max_length=1000)] = ()
-
-
-class SignInBody(Wire):
-    """A one-time sign-in code."""
-
-    code: Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class SignedIn(Wire):
-    """The page's bearer. The page keeps it in memory only."""
-
-    bearer: str
 
 
 class CredentialBody(Wire):

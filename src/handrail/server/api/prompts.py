@@ -30,7 +30,7 @@ def routes(context: ServerContext) -> APIRouter:
         env = _provider_variables(body, agent or record.agent)
         pieces = await _pieces(context, record, body)
         prompted = await context.prompts.prompt(
-            id, pieces, by=actor_of(request), agent=agent, queue=body.queue, env=env
+            id, pieces, by=actor_of(request), agent=agent, queue=body.queue, steer=body.steer, env=env
         )
         await context.threads.written()  # the prompt is on disk before it is acknowledged
         return _prompted_view(id, prompted)
@@ -39,6 +39,11 @@ def routes(context: ServerContext) -> APIRouter:
     async def send_now(id: str, message: str, request: Request) -> Prompted:
         await threads.get_record(context, id)
         return _prompted_view(id, await context.prompts.send_now(id, message, by=actor_of(request)))
+
+    @router.post("/threads/{id}/queue/{message}/steer")
+    async def steer_now(id: str, message: str) -> Prompted:
+        await threads.get_record(context, id)
+        return _prompted_view(id, await context.prompts.steer_now(id, message))
 
     @router.delete("/threads/{id}/queue/{message}", status_code=204)
     async def drop(id: str, message: str, request: Request) -> Response:
@@ -75,6 +80,7 @@ def _prompted_view(thread: str, prompted: thread_prompts.PromptReceipt) -> Promp
         message=prompted.message,
         operation=prompted.operation,
         replaced=prompted.replaced,
+        steered=prompted.steered,
     )
 
 

@@ -1,12 +1,41 @@
-"""Routes of the page's sign-in (create a link, exchange its code) and of call credentials (list, issue, revoke)."""
+"""Routes of the page's sign-in (create a link, exchange its code or a signed challenge, list, revoke) and of call
+credentials (list, issue, revoke)."""
 
+import base64
+
+from anyio import to_thread
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from handrail.server.api.call_models import Credential, CredentialBody, CredentialView, SignedIn, SignInBody
+from handrail.server.api.call_models import Credential, CredentialBody, CredentialView
 from handrail.server.api.calls import credential_view
 from handrail.server.api.models import now_ms
-from handrail.server.context import ServerContext, actor_of
+from handrail.server.api.sign_in_models import (
+    Challenge,
+    ChallengeBody,
+    KeySignInBody,
+    SignedIn,
+    SignInBody,
+    SignInView,
+    build_sign_in_view,
+)
+from handrail.server.context import ServerContext, actor_of, person_of
+from handrail.server.sign_ins import AnswerError, RedeemError, SignIn
 from handrail.store.events import CredentialRevoked
+from handrail.terminal.loopback_peer import find_connection_holders
+
+UNKNOWN = "This browser is not signed in any more. Run `handrail open` for a fresh link."
+USED = (
+    "This link was used before, so the sign-in it made is revoked: somebody else may have seen it. Run `handrail open` for a "
+    "fresh one."
+)
+REFUSALS: dict[RedeemError | AnswerError, tuple[int, str]] = {
+    "unknown": (401, "This link is not valid. Run `handrail open` for a fresh one."),
+    "expired": (401, "This link is older than a minute. Run `handrail open` for a fresh one."),
+    "used": (401, USED),
+    "signed out": (401, UNKNOWN),
+    "unsigned": (403, "The signature is not that of this browser and this challenge. Load the page again."),
+}
+NO_PROCESS = "The program that signs in could not be recognised, so its key is not enough. Run `handrail open` for a fresh link."
 
 
 def routes(context: ServerContext) -> APIRouter:
@@ -14,29 +43,87 @@ def routes(context: ServerContext) -> APIRouter:
 
     @router.post("/sign-in")
     async def sign_in(body: SignInBody) -> SignedIn:
-        match context.access.redeem(body.code):
-            case "unknown":
-                raise HTTPException(401, "This link is not valid. Run `handrail open` for a fresh one.")
-            case "expired":
-                raise HTTPException(
-                    401, "This link is older than a minute. Run `handrail open` for a fresh one."
-                )
-            case "used":
-                raise HTTPException(
-                    401,
-                    "This link was used before, so the sign-in it made is revoked: somebody else may have seen it. "
-                    "Run `handrail open` for a fresh one.",
-                )
-            case bearer:
-                return SignedIn(bearer=bearer)
+        return _signed_in(context.access.sign_ins.redeem(body.code, await _read_key(body.key), body.name))
+
+    @router.post("/sign-in/challenge")
+    async def challenge(body: ChallengeBody) -> Challenge:
+        nonce = context.access.sign_ins.challenge(body.sign_in)
+        if nonce is None:
+            raise HTTPException(401, UNKNOWN)
+        return Challenge(nonce=nonce)
+
+    @router.post("/sign-in/key")
+    async def sign_in_by_key(body: KeySignInBody, request: Request) -> SignedIn:
+        """Sign in again by the browser's key. Refused for a process that an agent or Handrail started."""
+        await _check_process(context, request)
+        return _signed_in(
+            context.access.sign_ins.answer(body.sign_in, body.nonce, _read_signature(body.signature))
+        )
 
     @router.post("/code")
     async def code() -> dict[str, str]:
         if context.access.sealed is not None:
             raise HTTPException(403, context.access.sealed)
-        return {"url": f"{context.url}/#code={context.access.issue_code()}"}
+        return {"url": f"{context.url}/#code={context.access.sign_ins.issue_code()}"}
 
     return router
+
+
+def list_routes(context: ServerContext) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/sign-ins")
+    async def list_sign_ins(request: Request) -> list[SignInView]:
+        asking = person_of(request).sign_in
+        return [build_sign_in_view(signed, asking) for signed in context.access.sign_ins.current]
+
+    @router.delete("/sign-ins/{id}", status_code=204)
+    async def revoke_sign_in(id: str, request: Request) -> Response:
+        """Sign a browser out at once: its sockets close."""
+        seq = context.access.sign_ins.revoke(id, f"revoked by {actor_of(request)}")
+        if seq is None:
+            raise HTTPException(404, f"There is no sign-in {id}. `handrail sign-ins` lists those there are.")
+        await context.journal.committed(seq)
+        return Response(status_code=204)
+
+    return router
+
+
+def _signed_in(result: tuple[SignIn, str] | RedeemError | AnswerError) -> SignedIn:
+    if isinstance(result, str):
+        raise HTTPException(*REFUSALS[result])
+    signed, bearer = result
+    return SignedIn(bearer=bearer, sign_in=signed.id)
+
+
+async def _read_key(text: str) -> bytes:
+    if not text:
+        return b""
+    from handrail.server.browser_key import BadKey, read_key  # noqa: PLC0415 - cryptography takes 6 MB
+
+    try:
+        return await to_thread.run_sync(read_key, text)
+    except BadKey as problem:
+        raise HTTPException(422, str(problem)) from None
+
+
+def _read_signature(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return b""
+
+
+async def _check_process(context: ServerContext, request: Request) -> None:
+    """Refuse a key from a process that is no person's: a command of an agent can read the browser's files."""
+    if context.access.sealed is not None:
+        raise HTTPException(403, context.access.sealed)
+    client, server = tuple(request.scope["client"]), tuple(request.scope["server"])
+    holders = await to_thread.run_sync(find_connection_holders, client, server)
+    refusals = [context.launchers.refusal_of_process(holder) for holder in holders]
+    refusal = NO_PROCESS if not refusals else next(filter(None, refusals), None)
+    if refusal is not None:
+        raise HTTPException(403, refusal)
 
 
 def credential_routes(context: ServerContext) -> APIRouter:

@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr
 
 from handrail.agents.acp.agent import Agent
+from handrail.agents.acp.session_list import ListedSession
+from handrail.agents.conversation.agent_sessions import Origin
 from handrail.agents.conversation.session_modes import Asking, Asks, add_asking, find_asking
-from handrail.agents.conversation.session_state import Commands, Modes, Options, Usage
+from handrail.agents.conversation.session_state import Commands, Modes, Options, Speaker, Usage
 from handrail.agents.registry import ListedAgent
 from handrail.server.access import Person
 from handrail.server.api.models import Wire
@@ -123,6 +125,8 @@ class PromptBody(Wire):
     images: Annotated[tuple[ImageBody, ...], Field(max_length=10)] = ()
     queue: bool = False
     """Queue after the running operation, instead of cancelling it."""
+    steer: bool = False
+    """Give it to the agent while it works, in the running operation. If the agent cannot take it, queue it."""
     env: Annotated[Keys | None, Field(max_length=20)] = None
     """API keys and base URLs for Handrail's own agent on this thread, named like the providers' variables. Held in
     memory only. If omitted, earlier values stay in force."""
@@ -137,12 +141,15 @@ class Prompted(Wire):
     """None while it is queued."""
     replaced: str | None = None
     """The operation that it cancelled."""
+    steered: bool = False
+    """The agent took it while it worked; `operation` is the one that runs."""
 
 
 class ForkBody(Wire):
     """The message at which to fork a thread."""
 
-    message: str
+    message: str | None = None
+    """The last message of the fork. Default: all that was said."""
     before: bool = False
     """Leave out that message, to write it differently."""
     title: Title = ""
@@ -201,6 +208,26 @@ class AgentView(Wire):
     logins: list[LoginView]
 
 
+class AgentSessionView(Wire):
+    """A session that an agent has kept."""
+
+    id: str
+    folder: str
+    title: str
+    updated_at: int | None
+    """Null if the agent does not say."""
+    thread: str | None
+    """The thread that continues it, if there is one."""
+
+
+class AdoptBody(Wire):
+    """A session of an agent, to be continued as a thread."""
+
+    session: Annotated[str, Field(min_length=1, max_length=1000)]
+    workspace: Annotated[str | None, Field(max_length=4096)] = None
+    """The folder in which the agent is asked for its sessions."""
+
+
 class LoginBody(Wire):
     """Log in to an agent."""
 
@@ -217,7 +244,7 @@ class SearchView(Wire):
 FLOW_SHAPES = (
     *(ThreadFlow,),
     *(CallData, PlanData, ImageData, FileData, ErrorData, RawData),
-    *(Modes, Options, Commands, Usage, Asking),
+    *(Speaker, Modes, Options, Commands, Usage, Asking, Origin),
 )
 """Models that no route uses, to be added to the OpenAPI document: live messages, message parts, session state."""
 
@@ -315,6 +342,16 @@ def agent_view(entry: ListedAgent, agent: Agent | None, person: Person) -> Agent
         package=entry.package,
         running=agent is not None,
         logins=[LoginView(**asdict(login)) for login in logins],
+    )
+
+
+def agent_session_view(session: ListedSession, thread: str | None) -> AgentSessionView:
+    return AgentSessionView(
+        id=session.id,
+        folder=session.cwd,
+        title=session.title,
+        updated_at=session.updated_at,
+        thread=thread,
     )
 
 

@@ -33,6 +33,7 @@ from handrail.server.api.thread_models import (
 from handrail.server.context import ServerContext, actor_of
 from handrail.server.first_thread import default_agent
 from handrail.server.mcp.local_socket import is_too_wide
+from handrail.store.actor import Actor
 from handrail.store.export import Export, export, import_thread
 from handrail.store.export_markdown import as_markdown
 from handrail.store.threads.thread_records import ThreadRecord
@@ -62,12 +63,14 @@ def routes(context: ServerContext) -> APIRouter:
         thread_id = context.threads.open(
             workspace=workspace, title=body.title.strip(), agent=agent, by=actor_of(request)
         )
+        context.agents.prepare(agent)
         return await load_fresh_view(context, thread_id)
 
     @router.post("/threads/default")
     async def default(body: DefaultBody, request: Request) -> ThreadView:
         workspace = await resolve_workspace(body.workspace)
         agent = require_agent(context, body.agent or await default_agent(context))
+        context.agents.prepare(agent)
         return await load_fresh_view(
             context, await context.threads.default(workspace, agent, actor_of(request))
         )
@@ -102,20 +105,21 @@ def edit_routes(context: ServerContext) -> APIRouter:
     @router.delete("/threads/{id}", status_code=204)
     async def delete(id: str, request: Request, later: BackgroundTasks) -> Response:
         await get_record(context, id)
-        await context.prompts.forget(id, by=actor_of(request))
-        context.access.take_back(id)  # before the delete: no call for the thread in between
-        await context.threads.delete(id, actor_of(request))
+        await delete_thread(context, id, actor_of(request))
         later.add_task(context.pictures.prune)
         return Response(status_code=204, background=later)
 
     @router.post("/threads/{id}/fork", status_code=201)
     async def fork(id: str, body: ForkBody, request: Request) -> ThreadView:
         record = await get_record(context, id)
-        place = await context.records.threads.message_position(body.message)
-        if place is None or place[0] != id:
-            raise HTTPException(404, f"There is no message {body.message} in thread {id}.")
+        if body.message is not None:
+            place = await context.records.threads.message_position(body.message)
+            if place is None or place[0] != id:
+                raise HTTPException(404, f"There is no message {body.message} in thread {id}.")
         title = body.title.strip() or record.title
         fork_id = await context.threads.fork(id, body.message, body.before, title, actor_of(request))
+        shared = len(await context.threads.transcript(fork_id))
+        await context.prompts.fork_session(fork_id, id, shared)
         return await load_fresh_view(context, fork_id)
 
     return router
@@ -170,6 +174,13 @@ async def get_record(context: ServerContext, id: str) -> ThreadRecord:
     if record is None:
         raise HTTPException(404, f"There is no thread {id}. `handrail threads` lists what there is.")
     return record
+
+
+async def delete_thread(context: ServerContext, id: str, by: Actor) -> None:
+    """End all work for a thread, and delete it."""
+    await context.prompts.forget(id, by=by)
+    context.access.take_back(id)  # before the delete: no call for the thread in between
+    await context.threads.delete(id, by)
 
 
 async def load_fresh_view(context: ServerContext, id: str) -> ThreadView:

@@ -1,6 +1,7 @@
 """WebSocket `/api/live`: streams journal entries from a cursor, at the client's pace and without a queue.
 
-Between them come the clients that run now, each time complete: they are no facts, so the journal does not have them.
+Between them come the clients and the editors that run now, each time complete: they are no facts, so the journal does
+not have them.
 Also decides which fields of an event are hidden from a client without `approves`.
 """
 
@@ -14,6 +15,7 @@ from fastapi import APIRouter, WebSocket
 from handrail.server.access import Person
 from handrail.server.api.call_models import LiveEntries
 from handrail.server.api.client_models import ClientView, build_client_views
+from handrail.server.api.editor_models import EditorView, build_editor_views
 from handrail.server.api.models import now_ms
 from handrail.server.api.terminal_models import TerminalView
 from handrail.server.context import ServerContext, person_of
@@ -40,8 +42,13 @@ def sockets(context: ServerContext) -> APIRouter:
 
     @router.websocket("/live")
     async def live(socket: WebSocket, after: Position = 0) -> None:
-        async def send(entries: Sequence[Entry], clients: list[ClientView] | None = None) -> None:
-            message = LiveEntries(now=now_ms(), entries=filter_entries(entries, person), clients=clients)
+        async def send(
+            entries: Sequence[Entry],
+            clients: list[ClientView] | None = None,
+            editors: list[EditorView] | None = None,
+        ) -> None:
+            shown = filter_entries(entries, person)
+            message = LiveEntries(now=now_ms(), entries=shown, clients=clients, editors=editors)
             async with sending:
                 await socket.send_text(message.model_dump_json())
 
@@ -53,12 +60,23 @@ def sockets(context: ServerContext) -> APIRouter:
                 await send((), build_client_views(context.clients.current, context.gate, person))
                 await bell.wait()
 
+        async def send_editors() -> None:
+            sent: list[EditorView] = []  # the page begins with none
+            while True:
+                rung = context.editors.bell.next()
+                views = build_editor_views(context.editors)
+                if views != sent:
+                    sent = views
+                    await send((), None, views)
+                await rung.wait()
+
         person, sending = person_of(socket), anyio.Lock()
         await accept(socket)
         with context.presence.following(person):
             async with anyio.create_task_group() as group:
                 group.start_soon(cancel_when_closed, socket, group.cancel_scope)
                 group.start_soon(send_clients)
+                group.start_soon(send_editors)
                 await context.journal.follow(after, send)
 
     return router

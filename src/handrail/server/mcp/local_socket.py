@@ -4,6 +4,7 @@ Each peer sends one hello line of JSON. Whether a peer counts as a person is dec
 (`terminal.person_check`). A door receives JSON-RPC lines and, between them, notes for the door itself.
 """
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -24,9 +25,11 @@ from handrail.framing import HELLO, HELLO_MAX
 from handrail.server.access import CREDENTIAL_REVOKED, Access, Person
 from handrail.server.client_hooks import Hooks
 from handrail.server.connection_limit import MOST
+from handrail.server.editor_pairings import EditorPairings, Standing
 from handrail.server.hook_connection import serve_canary, serve_hook
 from handrail.server.mcp._lines import Lines
 from handrail.server.mcp.mcp_endpoints import DoorPeer, McpEndpoints
+from handrail.store.actor import EDITOR_PLACE
 from handrail.store.values import Json
 from handrail.terminal.person_check import (
     OTHER_USER,
@@ -52,6 +55,8 @@ class Hello(BaseModel):
     ppid: Annotated[int, Field(ge=0, le=1 << 22)] = 0
     orphaned: bool = False
     """The door's launcher has exited, so the door's parent is another process that adopted it."""
+    place: Annotated[str, Field(max_length=40)] = ""
+    """Where a person acts, if that is an editor, such as `VS Code`. An editor has to be paired to decide."""
 
 
 def workspace_of(hello: Hello) -> str | None:
@@ -115,12 +120,19 @@ class LocalSocketServer:
     """Accepts connections on the unix socket."""
 
     def __init__(
-        self, mcp: McpEndpoints, hooks: Hooks, access: Access, lineage: DoorLaunchers, url: str
+        self,
+        mcp: McpEndpoints,
+        hooks: Hooks,
+        access: Access,
+        lineage: DoorLaunchers,
+        editors: EditorPairings,
+        url: str,
     ) -> None:
         self._mcp = mcp
         self._hooks = hooks
         self._access = access
         self._lineage = lineage
+        self._editors = editors
         self._doors = 0
         self._hooks_open = 0
         self._refusing = 0
@@ -178,6 +190,8 @@ class LocalSocketServer:
             await self._serve_door(stream, lines, hello)
         elif hello.want in ("hook", "canary"):
             await self._serve_hook(stream, lines, hello, raw)
+        elif hello.place and hello.want == "person":
+            await self._serve_editor(stream, lines, hello, raw)
         else:
             await self._serve_person(stream, lines, hello, raw)
 
@@ -250,6 +264,22 @@ class LocalSocketServer:
         finally:
             self._access.withdraw(bearer)
 
+    async def _serve_editor(
+        self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket
+    ) -> None:
+        """Send a bearer, and a new one each time when what the editor may do has changed, until it hangs up."""
+        with self._editors.connect_extension(raw, hello.workspace or "", hello.ppid) as editor:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_cancel_at_end, lines, group.cancel_scope)
+                standing = editor.standing
+                while True:
+                    bearer = self._access.grant(Person(place=EDITOR_PLACE, approves=standing.decides))
+                    try:
+                        await self._welcome(stream, {"bearer": bearer, **_editor_terms(standing)})
+                        standing = await editor.changed(standing)
+                    finally:
+                        self._access.withdraw(bearer)
+
     async def _welcome(self, stream: SocketStream, more: Json) -> None:
         await _send_json(stream, {**self._about, "ok": True, **more})
 
@@ -264,6 +294,23 @@ class LocalSocketServer:
 
     async def _refuse(self, stream: SocketStream, why: str) -> None:
         await _send_json(stream, {**self._about, "ok": False, "why": why})
+
+
+def _editor_terms(standing: Standing) -> Json:
+    pairing = standing.pairing
+    return {
+        "approves": standing.decides,
+        "why": standing.why,
+        "number": pairing.number if pairing is not None and not standing.decides else None,
+        "editor": pairing.id if pairing is not None else None,
+    }
+
+
+async def _cancel_at_end(lines: Lines, scope: anyio.CancelScope) -> None:
+    """Cancel when the editor hangs up. It sends nothing after its hello."""
+    with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await lines.read(1)
+    scope.cancel()
 
 
 def _key(door: str) -> str:

@@ -84,6 +84,11 @@ class ThreadQueries(Queries):
         sql = "SELECT * FROM sessions WHERE thread = ?"
         return dict(await self._all(lambda row: (str(row["agent"]), session_of(row)), sql, (thread,)))
 
+    async def threads_of_sessions(self, agent: str) -> dict[str, str]:
+        """Return the thread of each session of an agent, by the session's id."""
+        sql = "SELECT session, thread FROM sessions WHERE agent = ? ORDER BY bound_at"
+        return dict(await self._all(lambda row: (str(row[0]), str(row[1])), sql, (agent,)))
+
     async def messages_by_id(self, messages: Iterable[str]) -> dict[str, MessageRecord]:
         """Return messages with their parts, by id. Unknown ids are left out."""
         wanted = [*messages]

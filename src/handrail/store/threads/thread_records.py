@@ -163,7 +163,7 @@ class MessageEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSent:
-    """A queued prompt was sent to its agent."""
+    """A queued prompt was sent to its agent: as a prompt of its own, or into an operation that ran already (steering)."""
 
     kind: Literal["PromptSent"] = "PromptSent"
     thread: str

@@ -199,18 +199,18 @@ class Threads(ThreadMessages):
         self._thread(thread)
         self._writer.append(ThreadRenamed(thread=thread, title=title, by=str(by)))
 
-    async def fork(self, thread: str, message: str, before: bool, title: str, by: Actor) -> str:
+    async def fork(self, thread: str, message: str | None, before: bool, title: str, by: Actor) -> str:
         """Copy a thread up to a message, without the message itself if `before`; return the new id.
 
-        Raises `LookupError` when the message is not in the thread.
+        Without a message, all of it. Raises `LookupError` when the message is not in the thread.
         """
         await self.written()
         said = await self.transcript(thread)
         found = await self._records.threads.get(thread)
-        places = [place for place, one in enumerate(said) if one.id == message]
-        if not places or found is None:
+        places = [place for place, one in enumerate(said) if message in (None, one.id)][-1:]
+        if found is None or (message is not None and not places):
             raise LookupError(f"There is no message {message} in thread {thread}.")
-        shared = said[: places[0] + (0 if before else 1)]
+        shared = said[: places[0] + (0 if before and message is not None else 1)] if places else []
         fork = self.open(
             workspace=found.workspace,
             title=title or found.title,

@@ -16,10 +16,11 @@ from handrail.gate.shell.shell_parser import PARTS_MAX, Line, Opaque, Part, pars
 from handrail.gate.tool import Refusal
 from handrail.store.values import Claim
 from handrail.tools.commands.programs import facts
+from handrail.tools.commands.reading_line import is_reading_line
 from handrail.tools.commands.touched_paths import PathTracker, TouchedPlaces
 from handrail.tools.workspace import Place, Workspace
 
-POSES = "holds a pattern that stands for a name which begins like an option"
+POSES = "may expand to an option: a name that begins with `-` fits the pattern"
 ELSEWHERE = "names a program by a relative path, in another folder than the workspace itself"
 SHADOWS = "starts a program of the workspace under the name of a common one"
 UNFINISHED = "types a part of a line, or keys that change it"
@@ -38,17 +39,29 @@ def read_line(command: str) -> Line:
 
 
 def command_claims(
-    line: Line, place: Place, workspace: Workspace, path: str, variables: Iterable[str] = ()
+    line: Line,
+    place: Place,
+    workspace: Workspace,
+    path: str,
+    variables: Iterable[str] = (),
+    *,
+    plain_environment: bool = True,
 ) -> tuple[Claim, ...]:
-    """Claims of a line run in `place`; `path` is its PATH, `variables` the names the call sets."""
+    """Claims of a line run in `place`; `path` is its PATH, `variables` the names the call sets.
+
+    Without a plain environment (reading_line.py), the line is not taken for one that only reads.
+    """
     tracker = PathTracker(place.path, workspace, path)
+    touched = [tracker.judge(part) for part in line.parts]
+    variables = tuple(variables)
+    reads = plain_environment and not variables and is_reading_line(line, touched, place, workspace, path)
     claims = (
         *(
             claim
-            for part in line.parts
-            for claim in _part_claims(part, tracker.judge(part), place, workspace, path)
+            for part, where in zip(line.parts, touched, strict=True)
+            for claim in _part_claims(part, where, place, workspace, path, reads=reads)
         ),
-        *(_opaque(item) for item in line.opaque),
+        *(_opaque(item, line) for item in line.opaque),
         *_wrapper_claims(line, place, workspace, path),
         *_context_claims(place, variables),
         *_host_claims(line),
@@ -75,7 +88,10 @@ def typed_line_claims(typing: Claim, text: str) -> tuple[Claim, ...]:
     meaning. A rule that denies a command still applies.
     """
     line = read_line(text)
-    opaque = (replace(typing, resource=item.text, words=item.words, opaque=item.why) for item in line.opaque)
+    opaque = (
+        replace(typing, resource=item.text, words=item.words, opaque=item.why, calm=line.calm)
+        for item in line.opaque
+    )
     return tuple(dict.fromkeys((*_typing_claims(typing, line), *opaque)))
 
 
@@ -103,7 +119,7 @@ def _typing_claims(typing: Claim, line: Line) -> Iterator[Claim]:
 
 
 def _part_claims(
-    part: Part, where: TouchedPlaces, place: Place, workspace: Workspace, path: str
+    part: Part, where: TouchedPlaces, place: Place, workspace: Workspace, path: str, *, reads: bool
 ) -> Iterator[Claim]:
     """Claims of one command, with opaque claims for doubts that the text alone cannot settle."""
     program = part.words[0]
@@ -113,6 +129,7 @@ def _part_claims(
         inside=where.inside,
         protected=where.protected,
         words=part.words,
+        reads=reads,
     )
     doubts = {
         POSES: where.poses,
@@ -146,8 +163,10 @@ def _is_relative(program: str) -> bool:
     return "/" in program and not program.startswith("/")
 
 
-def _opaque(item: Opaque) -> Claim:
-    return Claim(action="run", resource=item.text, inside=True, words=item.words, opaque=item.why)
+def _opaque(item: Opaque, line: Line) -> Claim:
+    return Claim(
+        action="run", resource=item.text, inside=True, words=item.words, opaque=item.why, calm=line.calm
+    )
 
 
 def _context_claims(place: Place, variables: Iterable[str]) -> Iterator[Claim]:

@@ -38,6 +38,7 @@ from handrail.tools.commands.command_input import (
 )
 from handrail.tools.commands.command_output import Output, read_output
 from handrail.tools.commands.programs import ExactStart, Programs, find_exact_start, find_programs
+from handrail.tools.commands.reading_line import has_plain_environment, without_index_writes
 from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan, unknown_end
 from handrail.tools.commands.touched_paths import find_walker
 from handrail.tools.results import answer, facts_of, printable_line
@@ -127,25 +128,33 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
             "programs": programs.bound,
             "environment": hash_environment(env),
         }
+        claims = await self._claims(line, place, caller, env, input)
         return CommandPlan(
-            claims=await self._claims(line, place, caller, search, input),
+            claims=claims,
             preview=preview,
             bound=bound,
             argv=(shell, "-c", "--", input.command),  # the command may start with a dash
             cwd=place.path,
             cwd_id=place.identity,
-            env=env,
+            env=without_index_writes(env) if all(claim.reads for claim in claims) else env,
             programs=programs,
             exact=find_exact_start(line, programs, env),
             input=input,
         )
 
     async def _claims(
-        self, line: Line, place: Place, caller: Caller, path: str, input: ExecuteCommandInput
+        self, line: Line, place: Place, caller: Caller, env: Mapping[str, str], input: ExecuteCommandInput
     ) -> tuple[Claim, ...]:
         """The claims; in a thread if that may take long, to keep the event loop free."""
-        variables = unsafe_variables(input.env)
-        claim = partial(command_claims, line, place, self._context.workspace(caller), path, variables)
+        claim = partial(
+            command_claims,
+            line,
+            place,
+            self._context.workspace(caller),
+            env.get("PATH", os.defpath),
+            unsafe_variables(input.env),
+            plain_environment=has_plain_environment(env),
+        )
         is_slow = len(input.command) > LONG_LINE or any(find_walker(part.words) for part in line.parts)
         return await anyio.to_thread.run_sync(claim) if is_slow else claim()
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from handrail.gate.risk import READERS
-from handrail.gate.shell.shell_parser import Part
+from handrail.gate.shell.shell_parser import PRINTERS, Part
 from handrail.tools.protected_paths import (
     has_own_below,
     is_in_bare_repository,
@@ -43,6 +43,8 @@ class TouchedPlaces(NamedTuple):
     protected: bool
     poses: bool
     """A glob may expand to a name that starts with `-`, which the program would read as an option."""
+    folders: tuple[str, ...] = ()
+    """The real paths of the folders it may start in."""
 
 
 class PathTracker:
@@ -68,6 +70,7 @@ class PathTracker:
         programs = [path for folder in folders for path in self._program_paths(part, folder)]
         arguments = [path for folder in folders for path in self._argument_paths(part, folder)]
         named = [path for path in arguments if path is not None]
+        globs = part.live - part.unknown - {0}
         inside = not self._lost and len(folders) <= MOST_FOLDERS and None not in arguments
         touched = [*real, *programs, *named]
         if part.words[0] == "cd":
@@ -78,7 +81,8 @@ class PathTracker:
             or any(map(is_in_bare_repository, dict.fromkeys(real)))
             or (may_change_files(part.words) and any(map(is_obeyed, named)))
             or self._secrets.are_read(part.words, real, named),
-            any(self._glob(folder, part.words[at]).poses for folder in folders for at in part.live if at),
+            any(self._glob(folder, part.words[at]).poses for folder in folders for at in globs),
+            tuple(dict.fromkeys(real)),
         )
 
     def _where(self, part: Part) -> tuple[str, ...]:
@@ -116,6 +120,8 @@ class PathTracker:
         for at, word in enumerate(part.words[1:], 1):
             if len(word) > _LONGEST or "\0" in word or _CLUSTER.match(word):
                 yield None
+            elif at in part.unknown and program in PRINTERS:
+                continue  # a value that is printed or compared
             elif at in part.live:
                 yield from self._glob(folder, word).paths
             elif program not in _TEXT_ONLY:
@@ -292,7 +298,7 @@ WALKERS: dict[str, Walker] = {
     "rsync": Walker(None, re.compile(r"-[a-zA-Z]*[Lk]|--copy")),
     "tar": Walker(re.compile(r"-?[a-zA-Z]*[cru]|--(cre|app|upd)"), re.compile(r"-?[a-zA-Z]*h|--der")),
     "zip": Walker(re.compile(r"-[a-zA-Z]*[rR]|--rec"), None),
-    "diff": Walker(re.compile(r"-[a-zA-Z0-9]*r|--rec"), None),
+    "diff": Walker(None, None),  # of two folders, even without -r, it reads all files at the top
 }
 """Programs that print only names (`find`, `ls`, `tree`, `du`) are not here."""
 MOST_WALKED = 100_000

@@ -26,7 +26,7 @@ function view(id: string, effect: Effect, builtin = false, facts: Partial<RuleVi
 }
 
 function claim(resource: string, opaque = ""): Claim {
-  return { action: "run", resource, inside: true, protected: false, words: [], opaque };
+  return { action: "run", resource, inside: true, protected: false, words: [], opaque, calm: false, reads: false };
 }
 
 function suggestion(command: string, ...claims: number[]): Suggestion {
@@ -130,7 +130,7 @@ test("denied, expired and withdrawn are three different words", () => {
   assert.equal(callRemark(late), ": nobody answered within 10 min. Nothing was run.");
   assert.equal(callStatus({ ...call, status: "cancelled" }, null, "withdrawn").word, "withdrawn");
   assert.equal(callStatus({ ...call, status: "denied", by: "a person on the page" }, null, "denied").word, "denied");
-  assert.equal(callStatus({ ...call, status: "denied", by: "rule r1" }).word, "denied by rule");
+  assert.equal(callStatus({ ...call, status: "denied", by: "rule r1" }).word, "denied");
   const unasked = { status: "done", allowed_by: "nobody", by: "agent vibe", message: "" } as unknown as Parameters<typeof callStatus>[0];
   assert.equal(callStatus(unasked).word, "done, unasked");
   assert.equal(callStatus({ ...unasked, status: "failed" }).word, "failed, unasked");

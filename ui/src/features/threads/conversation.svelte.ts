@@ -4,6 +4,7 @@
  * Owns the socket, reconnects, and the loaded range of messages. Merging is in threads/messages.ts.
  */
 import { type Api, ApiError } from "../../api/client.ts";
+import type { LiveSocket } from "../../api/transport.ts";
 import type { Entry, Json, ThreadFlow, ThreadView } from "../../api/types.ts";
 import type { Listener } from "../../state/store.svelte.ts";
 import { applyFlow, type Chunk, chunkMessages, mergeNewer, type Messages, prependOlder } from "./messages.ts";
@@ -36,7 +37,7 @@ export class Conversation {
   problem = $state("");
   readonly id: string;
   private readonly api: ConversationApi;
-  private socket: WebSocket | undefined;
+  private socket: LiveSocket | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private pause = FIRST_PAUSE_MS;
   private stopped = false;

@@ -6,6 +6,7 @@
 import { SvelteMap } from "svelte/reactivity";
 
 import type { Picture } from "../../api/types.ts";
+import type { WhileWorking } from "./threadText.ts";
 
 export interface PromptDraft {
   readonly text: string;
@@ -23,8 +24,8 @@ const KEY = "handrail.draft.";
 class Drafts {
   private readonly known = new SvelteMap<string, PromptDraft>();
   private readonly readings = new Map<string, ReadingPosition>();
-  /** The next prompt is queued instead of replacing the running operation. */
-  queue = $state(false);
+  /** What happens to a prompt that is sent while the agent works, as the person chose last. */
+  whileWorking = $state<WhileWorking>("steer");
 
   of(thread: string): PromptDraft {
     return this.known.get(thread) ?? { ...EMPTY, text: stored(thread) };

@@ -1,11 +1,11 @@
 /**
- * Actions on threads: open, prompt, stop, queue, fork, rename, delete, export, import.
+ * Actions on threads: open, prompt, steer, stop, queue, fork, adopt, rename, delete, export, import.
  *
  * Sends the requests and shows their errors as toasts. The resulting events come back over the live socket, as in
  * every tab.
  */
 import type { Api } from "../../api/client.ts";
-import type { ForkBody, PromptBody, SettingBody, ThreadBody } from "../../api/types.ts";
+import type { AgentSession, ForkBody, PromptBody, SettingBody, ThreadBody } from "../../api/types.ts";
 import { saveFile } from "../../lib/browserFiles.ts";
 import { showError } from "../../state/showError.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
@@ -23,7 +23,7 @@ export class ThreadActions {
   }
 
   async prompt(thread: string, body: PromptBody): Promise<boolean> {
-    return (await asked(() => this.api.prompt(thread, { files: [], images: [], queue: false, ...body }))) !== null;
+    return (await asked(() => this.api.prompt(thread, { files: [], images: [], queue: false, steer: false, ...body }))) !== null;
   }
 
   async stop(operation: string): Promise<void> {
@@ -38,7 +38,17 @@ export class ThreadActions {
 
   /** Resolves to the fork's id. */
   fork(thread: string, body: ForkBody): Promise<string | null> {
-    return asked(async () => (await this.api.fork(thread, { before: false, title: "", ...body })).id);
+    return asked(async () => (await this.api.fork(thread, { message: null, before: false, title: "", ...body })).id);
+  }
+
+  /** The sessions that an agent has kept, of one folder or of all; null if it cannot say. */
+  sessions(agent: string, workspace: string | null): Promise<readonly AgentSession[] | null> {
+    return asked(() => this.api.agentSessions(agent, workspace));
+  }
+
+  /** Continues a session of an agent as a thread; resolves to its id. */
+  adopt(agent: string, session: string, workspace: string | null): Promise<string | null> {
+    return asked(async () => (await this.api.adopt(agent, { session, workspace })).id);
   }
 
   /** Sends an edited message in a fork that ends before it. */
@@ -62,6 +72,11 @@ export class ThreadActions {
 
   sendNow(thread: string, message: string): Promise<unknown> {
     return asked(() => this.api.sendQueued(thread, message));
+  }
+
+  async steerNow(thread: string, message: string): Promise<void> {
+    const answer = await asked(() => this.api.steerQueued(thread, message));
+    if (answer && !answer.steered) toasts.show("The agent did not take it. It stays in the queue.");
   }
 
   drop(thread: string, message: string): Promise<unknown> {

@@ -3,7 +3,7 @@
  *
  * Reads the thread's state as the daemon stores it.
  */
-import type { Json, SearchHit, Stop, ThreadView } from "../../api/types.ts";
+import type { Json, Message, SearchHit, Stop, ThreadView } from "../../api/types.ts";
 import type { Sign, StatusLabel, Tone } from "../../lib/callText.ts";
 
 export interface ThreadGroup {
@@ -48,6 +48,7 @@ const STOPS: Record<Stop, readonly [Sign, Tone, string]> = {
   cancelled: ["cancelled", "grey", "cancelled"],
   failed: ["failed", "red", "failed"],
   interrupted: ["gone", "violet", "interrupted"],
+  steered: ["done", "grey", ""],
 };
 
 export function stopStatus(stop: Stop): StatusLabel {
@@ -101,6 +102,36 @@ export function askingText(state: Readonly<Record<string, Json>>, agent: string)
     sentence: `In its mode “${text(mode)}”, ${agent} ${asks === "nobody" ? "acts without asking" : "changes files without asking"}. What it reports is listed in Calls as unasked.`,
     switch: value === undefined ? null : { setting: setting === "option" ? "option" : "mode", id: text(id), value: text(value), name: text(name) },
   };
+}
+
+/** What happens to a message that is sent while the agent works. */
+export type WhileWorking = "steer" | "queue" | "replace";
+
+/** Whether the thread's agent takes messages while it works; the recipient of the message may be another one. */
+export function canSteer(state: Readonly<Record<string, Json>>, agent: string): boolean {
+  return state.agent?.name === agent && state.agent.steers === true;
+}
+
+/** What is done: an agent that cannot be steered gets the message later, and a slash command is always a turn of its own. */
+export function whileWorking(chosen: WhileWorking, steers: boolean, text: string): WhileWorking {
+  return chosen === "steer" && (!steers || text.startsWith("/")) ? "queue" : chosen;
+}
+
+/** What that means, in one sentence. */
+export function whileWorkingText(does: WhileWorking, steers: boolean, agent: string): string {
+  if (does === "steer") return `${agent} reads this now, while it works.`;
+  if (does === "replace") return `Stops what ${agent} does, then sends this.`;
+  return steers ? `${agent} gets this when it has finished.` : `${agent} takes no message while it works. It gets this when it has finished.`;
+}
+
+/** How a thread that is a fork, or was a session of its agent, got its messages to the agent; empty for other threads. */
+export function originText(state: Readonly<Record<string, Json>>): string {
+  return text(state.origin?.sentence);
+}
+
+/** The messages that an agent was given while it worked. */
+export function steeredMessages(messages: readonly Pick<Message, "id" | "role" | "stop">[]): Set<string> {
+  return new Set(messages.filter(({ role }, at) => role === "user" && messages[at - 1]?.stop === "steered").map(({ id }) => id));
 }
 
 export interface SlashCommand {

@@ -7,7 +7,7 @@ import type { Model, TrackedApproval, TrackedCall } from "../../state/model.ts";
 import { formFields, formValues } from "../approvals/form.ts";
 import { currentThreadCall } from "../inbox/sections.ts";
 import { agentCallStatus, callData, formatJson, parsePlan } from "./callPart.ts";
-import { agentSettings, askingText, commandPrefix, contextUsage, groupThreads, highlightParts, isUntouched, mentions, slashCommands, threadStatus, tokensText } from "./threadText.ts";
+import { agentSettings, askingText, canSteer, commandPrefix, contextUsage, groupThreads, highlightParts, isUntouched, mentions, slashCommands, steeredMessages, threadStatus, tokensText, whileWorking, whileWorkingText } from "./threadText.ts";
 
 function thread(id: string, facts: Partial<ThreadView> = {}): ThreadView {
   return { id, title: id, workspace: "/w", agent: "demo", created_at: 0, updated_at: 0, messages: 0, operation: null, queued: 0, forked_from: null, stop: null, ...facts };
@@ -127,4 +127,25 @@ test("in a conversation the hand is over what was turned to, else the first ques
   assert.equal(currentThreadCall(model, "h1", "c5"), "c3");
   assert.equal(currentThreadCall({ ...model, approvals: new Map() }, "h1", null), "c3");
   assert.equal(currentThreadCall(model, "h9", null), null);
+});
+
+test("a message for an agent that works steers it, unless it cannot be steered or the message is a command", () => {
+  assert.equal(whileWorking("steer", true, "use tabs"), "steer");
+  assert.equal(whileWorking("steer", false, "use tabs"), "queue");
+  assert.equal(whileWorking("steer", true, "/compact"), "queue");
+  assert.equal(whileWorking("replace", false, "stop that"), "replace");
+  assert.match(whileWorkingText("queue", false, "opencode"), /^opencode takes no message while it works/);
+  assert.equal(whileWorkingText("queue", true, "claude"), "claude gets this when it has finished.");
+});
+
+test("only the agent that the thread shows can be steered, and only if it said so", () => {
+  assert.equal(canSteer({ agent: { name: "claude", steers: true } }, "claude"), true);
+  assert.equal(canSteer({ agent: { name: "claude", steers: true } }, "opencode"), false);
+  assert.equal(canSteer({ agent: { name: "claude" } }, "claude"), false);
+  assert.equal(canSteer({}, "claude"), false);
+});
+
+test("a message after an answer that goes on was given while the agent worked", () => {
+  const said = [["m1", "user", "end_turn"], ["m2", "assistant", "steered"], ["m3", "user", "end_turn"], ["m4", "assistant", null]] as const;
+  assert.deepEqual([...steeredMessages(said.map(([id, role, stop]) => ({ id, role, stop })))], ["m3"]);
 });

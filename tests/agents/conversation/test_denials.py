@@ -1,4 +1,7 @@
-"""The reason of a denial reaches an agent whose protocol has no place for it: with its next prompt, or at once."""
+"""The reason of a denial reaches an agent whose protocol has no place for it: with its next prompt, or at once.
+
+It is derived from what is stored, so it outlives the daemon.
+"""
 
 from pathlib import Path
 
@@ -82,3 +85,44 @@ async def test_after_a_cancel_nobody_is_prompted_by_itself(tmp_path: Path) -> No
         assert scene.gate.operations[prompted.operation or ""].cancel(ANN)
         assert (await scene.answer(thread, prompted)).stop == "cancelled"
         assert len(await scene.threads.messages(thread)) == 2
+
+
+async def test_the_reason_outlives_the_daemon_and_is_told_once(tmp_path: Path) -> None:
+    async with conversation_host(tmp_path) as scene:
+        thread = scene.thread()
+        prompted = await scene.say(thread, {"ask": {"toolCall": RUN}}, {"say": "well"})
+        await deny(scene, thread, "not now")
+        await scene.answer(thread, prompted)
+    async with conversation_host(tmp_path) as scene:
+        answer = await scene.ask(thread, {"tell_prompt": True})
+        assert "was denied by ann: not now" in text(answer)
+        assert "scripted was told: “make test” was denied by ann: not now" in notes(answer)
+    async with conversation_host(tmp_path) as scene:
+        answer = await scene.ask(thread, {"say": "ok"})
+        assert not [words for words in notes(answer) if "was told" in words]
+
+
+async def test_the_reason_of_a_turn_that_the_daemon_interrupted_is_told(tmp_path: Path) -> None:
+    async with conversation_host(tmp_path) as scene:
+        thread = scene.thread()
+        first = await scene.say(thread, {"ask": {"toolCall": RUN}}, {"say": "well"})
+        await deny(scene, thread, "told before")
+        await scene.answer(thread, first)
+        again = {**RUN, "toolCallId": "2"}
+        await scene.say(thread, {"ask": {"toolCall": again}}, {"say": "going on"}, {"hang": True})
+        await deny(scene, thread, "not now")
+        await scene.saying(thread, "going on")
+    async with conversation_host(tmp_path) as scene:
+        told = text(await scene.ask(thread, {"tell_prompt": True}))
+        assert ("not now" in told, "told before" in told) == (True, False)
+
+
+async def test_an_agent_is_not_told_what_was_denied_to_another_one(tmp_path: Path) -> None:
+    async with conversation_host(tmp_path) as scene:
+        thread = scene.thread()
+        prompted = await scene.say(thread, {"ask": {"toolCall": RUN}})
+        await deny(scene, thread, "not now")
+        await scene.answer(thread, prompted)
+        other = scene.stage.add("other")
+        assert "not now" not in text(await scene.ask(thread, {"tell_prompt": True}, agent=other))
+        assert "not now" in text(await scene.ask(thread, {"tell_prompt": True}))

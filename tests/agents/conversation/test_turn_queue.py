@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.actors import ANN
 
-from handrail.agents.conversation.thread_prompts import Turn, TurnQueue
+from handrail.agents.conversation.turn_queue import Turn, TurnQueue
 from handrail.gate.operation import Operation
 from handrail.store.actor import actor_from_text
 from handrail.store.threads.message import Message

@@ -1,0 +1,172 @@
+"""The listeners of the agent host: a unix socket of its own, and a loopback port if one is set.
+
+VS Code's server connects with a WebSocket and no credential. On the socket, the process at the other end is known: agents
+are refused, and only an editor that a person has paired decides. On the port, a token lets a client watch and prompt.
+"""
+
+import hmac
+import logging
+import os
+import socket
+from contextlib import AsyncExitStack, closing
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
+from websockets.asyncio.server import ServerConnection, serve, unix_serve
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from handrail.server.ahp._connection import Connection, Disconnected
+from handrail.server.ahp.ahp_host import AhpHost
+from handrail.server.ahp.peer import Pairings, Peer, Watcher
+from handrail.terminal.person_check import OTHER_USER, DoorLaunchers, is_other_user
+
+log = logging.getLogger(__name__)
+
+MESSAGE_BYTES = 4 * 1024 * 1024
+"""Longest message from a client. Bounds memory; a prompt with attachments is far smaller."""
+MOST_CONNECTIONS = 32
+"""Connections at a time. An editor window has one."""
+AHEAD = 64
+"""Messages of one client that wait here. More are left in its socket."""
+CLOSE_SECONDS = 2.0
+TOO_SLOW, BAD_CLIENT = 1013, 1008
+LOOPBACK = "127.0.0.1"
+_LIMITS: dict[str, Any] = {
+    "max_size": MESSAGE_BYTES,
+    "max_queue": 16,
+    "compression": None,
+    "close_timeout": CLOSE_SECONDS,
+}
+
+
+def listen(path: Path) -> socket.socket:
+    """Bind the unix socket, private to this user. Raises OSError."""
+    folder = path.parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.stat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise PermissionError(
+            f"{folder} is open to other users; the socket of [ahp] must lie in a private folder."
+        )
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    path.chmod(0o600)
+    return listener
+
+
+class AhpServer:
+    """Accepts clients of the agent host."""
+
+    def __init__(self, host: AhpHost, pairings: Pairings, launchers: DoorLaunchers, token: str) -> None:
+        self._host = host
+        self._pairings = pairings
+        self._launchers = launchers
+        self._token = token
+        self._open = 0
+        self._known_clients: set[str] = set()
+
+    async def serve(self, listener: socket.socket, port: int) -> None:
+        """Serve on the socket, and on the port unless it is 0, until cancelled."""
+        unix = unix_serve(self._serve_socket, sock=listener, process_request=self._check_peer, **_LIMITS)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(unix)
+            if port:
+                tcp = serve(self._serve_port, LOOPBACK, port, process_request=self._check_token, **_LIMITS)
+                await stack.enter_async_context(tcp)
+            await self._host.run()
+
+    def _check_peer(self, connection: ServerConnection, request: Request) -> Response | None:
+        with closing(_peer_socket(connection)) as peer:
+            refusal = OTHER_USER if is_other_user(peer) else self._launchers.refusal(peer)
+        return self._refuse(connection, request, refusal)
+
+    def _check_token(self, connection: ServerConnection, request: Request) -> Response | None:
+        given = parse_qs(urlsplit(request.path).query).get("tkn", [""])[0]
+        is_right = bool(self._token) and hmac.compare_digest(given.encode(), self._token.encode())
+        refusal = (
+            None if is_right else "The token is missing or wrong. It is `token` of [ahp] in config.toml."
+        )
+        return self._refuse(connection, request, refusal)
+
+    def _refuse(self, connection: ServerConnection, request: Request, why: str | None) -> Response | None:
+        if why is None and "Origin" in request.headers:
+            why = "Pages of a browser may not connect."
+        if why is None and self._open >= MOST_CONNECTIONS:
+            why = f"Handrail has {MOST_CONNECTIONS} connections here, which is the most."
+        return None if why is None else connection.respond(HTTPStatus.FORBIDDEN, f"{why}\n")
+
+    async def _serve_socket(self, connection: ServerConnection) -> None:
+        with (
+            closing(_peer_socket(connection)) as peer,
+            self._pairings.connect_agent_host(peer, "") as editor,
+        ):
+            if not editor.standing.decides:  # reading it once also asks the person to pair the editor
+                log.info("an editor connected that may not decide: %s", editor.standing.why)
+            await self._serve(connection, editor)
+
+    async def _serve_port(self, connection: ServerConnection) -> None:
+        await self._serve(connection, Watcher())
+
+    async def _serve(self, socket: ServerConnection, peer: Peer) -> None:
+        client = Connection(self._host, peer, self._known_clients)
+        self._open += 1
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_send, socket, client)
+                group.start_soon(_close_slow, socket, client)
+                await _receive(socket, client)
+                group.cancel_scope.cancel()
+        except* ConnectionClosed:
+            pass
+        except* Disconnected as problem:
+            await socket.close(BAD_CLIENT, str(_first(problem)))
+        except* Exception:
+            log.exception("a connection of the agent host failed")
+        finally:
+            self._open -= 1
+            client.close()
+
+
+def _first(group: BaseExceptionGroup[Disconnected]) -> BaseException:
+    """The first exception within nested groups."""
+    problem: BaseException = group
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    return problem
+
+
+async def _send(socket: ServerConnection, client: Connection) -> None:
+    while True:
+        await socket.send(await client.outbox.next())
+
+
+async def _close_slow(socket: ServerConnection, client: Connection) -> None:
+    await client.outbox.overflowed.wait()
+    await socket.close(TOO_SLOW, "It does not read fast enough; reconnect to catch up.")
+
+
+async def _receive(socket: ServerConnection, client: Connection) -> None:
+    """Handle messages in order. Pings are answered at once: a client counts a late answer as a lost connection."""
+    send, receive = anyio.create_memory_object_stream[str | bytes](AHEAD)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_handle_all, receive, client)
+        async for message in socket:
+            if not client.answer_ping(message):
+                await send.send(message)
+        group.cancel_scope.cancel()
+
+
+async def _handle_all(receive: MemoryObjectReceiveStream[str | bytes], client: Connection) -> None:
+    async for message in receive:
+        await client.handle(message)
+
+
+def _peer_socket(connection: ServerConnection) -> socket.socket:
+    """A socket of our own for the connection: that of an event loop does not have all methods."""
+    return socket.socket(fileno=os.dup(connection.transport.get_extra_info("socket").fileno()))

@@ -1,0 +1,140 @@
+"""A real VS Code workbench: code-server with our packed extension, and its window in Chromium."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import httpx
+from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
+from tests.editors.install import ENTRY
+from tests.real_agents.install import node
+from tests.support.daemon_home import free_port
+
+from handrail.clients import __file__ as clients_file
+
+VSIX = Path(clients_file).parent / "handrail.vsix"
+START_SECONDS = 120.0
+"""For the workbench to answer, on a machine that does much else."""
+MS = 120_000
+SETTINGS = {
+    "terminal.integrated.gpuAcceleration": "off",  # else the rows of a terminal are not in the document
+    "terminal.integrated.enablePersistentSessions": False,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "workbench.startupEditor": "none",
+    "workbench.enableExperiments": False,
+    "files.autoSave": "off",
+    "editor.minimap.enabled": False,
+    "chat.disableAIFeatures": True,
+    "workbench.tips.enabled": False,
+}
+
+
+class CodeServer:
+    """A running server: its process, which is the editor's, and its address."""
+
+    def __init__(self, process: subprocess.Popen[bytes], url: str, data: Path) -> None:
+        self.process = process
+        self.url = url
+        self.data = data
+
+    def log(self) -> str:
+        """The output of the server, for failure messages."""
+        return (self.data / "server.log").read_text(errors="replace")[-4000:]
+
+
+@contextmanager
+def running_code_server(data: Path, environment: dict[str, str]) -> Generator[CodeServer]:
+    """A server with the extension installed, whose files are all below `data`."""
+    assert ENTRY.is_file(), "there is no code-server; run `make editors`"
+    assert VSIX.is_file(), "the extension is not built; run `make vsix`"
+    around = {**environment, "HOME": str(data / "home")}
+    around.pop("VSCODE_IPC_HOOK_CLI", None)
+    _write_settings(data)
+    base = [str(node()), str(ENTRY), "--config", str(data / "config.yaml")]
+    base += ["--user-data-dir", str(data / "user"), "--extensions-dir", str(data / "extensions")]
+    install = subprocess.run(
+        [*base, "--install-extension", str(VSIX)], env=around, capture_output=True, check=False
+    )
+    assert install.returncode == 0, install.stdout + install.stderr
+    port = free_port()
+    quiet = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
+    argv = [*base, *quiet, "--bind-addr", f"127.0.0.1:{port}", "--reconnection-grace-time", "5"]
+    with (data / "server.log").open("wb") as log:
+        process = subprocess.Popen(argv, env=around, stdout=log, stderr=log, start_new_session=True)
+    try:
+        server = CodeServer(process, f"http://127.0.0.1:{port}", data)
+        _wait_until_it_answers(server)
+        yield server
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
+
+
+def _write_settings(data: Path) -> None:
+    (data / "home").mkdir(parents=True)
+    settings = data / "user" / "User" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(json.dumps(SETTINGS))
+    (data / "config.yaml").write_text("auth: none\n")
+
+
+def _wait_until_it_answers(server: CodeServer) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.process.poll() is None:
+        with suppress(httpx.TransportError):
+            if httpx.get(f"{server.url}/healthz", timeout=5).status_code == 200:
+                return
+        time.sleep(0.1)
+    raise TimeoutError(server.log())
+
+
+class Workbench:
+    """One window of the editor."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    @property
+    def sidebar(self) -> FrameLocator:
+        """Our page in the sidebar."""
+        return self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+
+    @property
+    def status_bar(self) -> Locator:
+        return self.page.locator("#workbench\\.parts\\.statusbar")
+
+    async def run(self, command: str) -> None:
+        """Run a command of the palette by its title."""
+        await self.page.keyboard.press("F1")
+        box = self.page.locator(".quick-input-widget input")
+        await box.fill(f">{command}")
+        row = self.page.locator(".quick-input-list .monaco-list-row").first
+        await expect(row).to_contain_text(command, timeout=MS)
+        await box.press("Enter")
+
+    async def open_sidebar(self) -> FrameLocator:
+        """Show our sidebar, once its page is drawn."""
+        tab = self.page.get_by_role("tab", name=re.compile("^Handrail")).first
+        await expect(tab).to_be_visible(timeout=MS)
+        if await tab.get_attribute("aria-selected") != "true":  # a click on it would hide the sidebar
+            await tab.click()
+        await expect(self.sidebar.locator("#app > *").first).to_be_visible(timeout=MS)
+        return self.sidebar
+
+
+@asynccontextmanager
+async def open_workbench(browser: Browser, server: CodeServer, folder: Path) -> AsyncGenerator[Workbench]:
+    context = await browser.new_context(viewport={"width": 1400, "height": 900})
+    page = await context.new_page()
+    page.set_default_timeout(MS)
+    await page.goto(f"{server.url}/?folder={folder}")
+    await expect(page.locator(".monaco-workbench")).to_be_visible(timeout=MS)
+    yield Workbench(page)
+    await context.close()

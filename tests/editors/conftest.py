@@ -1,0 +1,69 @@
+"""Fixtures of the extension's tests: a daemon, code-server with the packed extension, and its window in Chromium.
+
+They share one window: a workbench takes many seconds to open.
+"""
+
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser
+from tests.e2e.conftest import anyio_backend, shared_home, shared_person
+from tests.editors.code_server import CodeServer, Workbench, open_workbench, running_code_server
+from tests.support.browser_tab import chromium
+from tests.support.daemon_home import Home, eventually
+from tests.support.person_client import Json, Person
+
+__all__ = ["anyio_backend", "shared_home", "shared_person"]  # fixtures of tests/e2e
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.timeout(400))
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncGenerator[Browser]:
+    async with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace that the window has open."""
+    folder = tmp_path_factory.mktemp("workspace")
+    (folder / "notes.txt").write_text("one\ntwo\nthree\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(
+    shared_home: Home, shared_person: Person, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[CodeServer]:
+    with running_code_server(tmp_path_factory.mktemp("editor"), shared_home.environment) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+async def unpaired(browser: Browser, server: CodeServer, folder: Path) -> AsyncGenerator[Workbench]:
+    """The window, as it is opened first."""
+    async with open_workbench(browser, server, folder) as workbench:
+        yield workbench
+
+
+@pytest.fixture(scope="module")
+async def workbench(unpaired: Workbench, shared_person: Person) -> Workbench:
+    """The window, paired."""
+
+    async def look() -> Json | None:
+        rows: list[Json] = await shared_person.get("editors")
+        return rows[0] if rows else None
+
+    row = await eventually(look)
+    if row["state"] != "paired":
+        body = {"number": row["number"]}
+        (await shared_person.ask("POST", f"editors/{row['id']}/pair", body)).raise_for_status()
+    return unpaired

@@ -1,0 +1,50 @@
+/**
+ * The editor around the page: its messages, its theme, and what the extension knows about the daemon.
+ */
+import { setTransport } from "../api/transport.ts";
+import { route } from "../state/route.svelte.ts";
+import { settings } from "../state/settings.svelte.ts";
+import { EditorTransport } from "./editorTransport.ts";
+import type { Standing, ToExtension, ToPage } from "./messages.ts";
+
+interface EditorApi {
+  postMessage(message: ToExtension): void;
+}
+
+declare function acquireVsCodeApi(): EditorApi;
+
+class EditorHost {
+  standing = $state.raw<Standing>({ kind: "connecting" });
+  private readonly api = acquireVsCodeApi();
+  private readonly transport = new EditorTransport(
+    (message) => this.api.postMessage(message),
+    () => (this.standing.kind === "live" ? this.standing.url : ""),
+  );
+
+  start(): void {
+    route.keepsUrl = false;
+    setTransport(this.transport);
+    addEventListener("message", ({ data }: MessageEvent<ToPage>) => this.hear(data));
+    this.followTheme();
+    this.api.postMessage({ type: "ready" });
+  }
+
+  post(message: ToExtension): void {
+    this.api.postMessage(message);
+  }
+
+  private hear(message: ToPage): void {
+    if (message.type === "standing") this.standing = message.standing;
+    else if (message.type === "show") route.open(message.path);
+    else this.transport.hear(message);
+  }
+
+  /** The editor names its theme in the class of the body. */
+  private followTheme(): void {
+    const paint = (): void => settings.follow(/vscode-(light|high-contrast-light)/.test(document.body.className) ? "light" : "dark");
+    new MutationObserver(paint).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    paint();
+  }
+}
+
+export const editorHost = new EditorHost();
