@@ -113,17 +113,13 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
         with hold_lock(places.daemon_lock, places.data):
             prestart()
             daemon = Daemon(places, config, standing, port, announce)
-            return anyio.run(daemon.serve, backend="asyncio", backend_options=choose_loop())
+            loop = {"use_uvloop": find_spec("uvloop") is not None}  # it needs less time per call
+            return anyio.run(daemon.serve, backend="asyncio", backend_options=loop)
     except Exception as problem:
         if not isinstance(problem, EXPLAINED):
             log.exception("the daemon ended with an error")
         sys.stderr.write(f"{explain_failure(problem, places.logs)}\n")
         return 1
-
-
-def choose_loop() -> dict[str, bool]:
-    """The options of the event loop: uvloop, which needs less time per call, where it is installed."""
-    return {"use_uvloop": find_spec("uvloop") is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

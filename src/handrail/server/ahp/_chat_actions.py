@@ -5,6 +5,7 @@ Ended turns cannot be changed by an action, so a change that comes after the end
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from handrail.server.ahp.ahp_wire import IDLE, Obj, iso_time, without_none
 from handrail.server.ahp.reducers import reduce_chat
@@ -74,7 +75,7 @@ class ChatActions:
             case TextPart():
                 self._show_text(turn, part)
             case CallPart():
-                CallActions(self, turn.id, part).show()
+                CallActions(self, turn, part).show()
             case FormPart():
                 self._show_form(turn, part)
 
@@ -125,10 +126,10 @@ class ChatActions:
 class CallActions:
     """The actions that bring one tool call to its phase."""
 
-    def __init__(self, chat: ChatActions, turn: str, part: CallPart) -> None:
+    def __init__(self, chat: ChatActions, turn: Turn, part: CallPart) -> None:
         self._chat = chat
-        self._part = part
-        self._name: Obj = {"turnId": turn, "toolCallId": part.id}
+        self._part = part if turn.state == "active" else _left_open(part)
+        self._name: Obj = {"turnId": turn.id, "toolCallId": part.id}
 
     @property
     def _status(self) -> str:
@@ -222,6 +223,17 @@ class CallActions:
         return without_none(
             success=is_done, pastTenseMessage=past, content=list(part.content) or None, error=error
         )
+
+
+def _left_open(part: CallPart) -> CallPart:
+    """The call of a turn that is over: one that runs on does so in the background, and a question is on the page."""
+    match part.phase:
+        case "running":
+            return replace(part, phase="done", title=f"{part.title} (goes on in the background)")
+        case "asking":
+            return replace(part, phase="withdrawn", question=None, message="Answer it on Handrail's page.")
+        case _:
+            return part
 
 
 def _plain(meta: Obj) -> Obj:

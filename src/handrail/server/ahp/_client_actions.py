@@ -244,7 +244,9 @@ class ClientActions:
             pieces = await _prompt_pieces(action["message"], chat.session.workspace)
             prompts = self._host.context.prompts
             with anyio.fail_after(BEGIN_SECONDS):
-                receipt = await prompts.prompt(thread, pieces, by=self._actor, queue=True)
+                receipt = await prompts.prompt(
+                    thread, pieces, by=self._actor, queue=True, steer=kind == "steering"
+                )
             chat.pending[receipt.message] = str(action["id"]), kind
             self._accept(action)
 

@@ -4,7 +4,9 @@ The digest of a question is sent with it, and the answer is given for that diges
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
+from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
@@ -54,11 +56,21 @@ class CallCards:
         if live is not None and live.outcome is None:
             return self._open_facts(live)
         if call not in self._settled:
-            history = await self._records.calls.get(call)
-            if history is None or history.call.ending is None:
+            history = await self._read_ended(call)
+            if history is None:
                 return None
             self._remember(self._ended_facts(history))
         return self._settled[call]
+
+    async def _read_ended(self, call: str) -> CallHistory | None:
+        """The record of a settled call, also if its outcome is not written yet; None if it is unknown."""
+        history = await self._records.calls.get(call)
+        if history is None or history.call.ending is None:
+            journal = self._gate.journal
+            with suppress(Unwritable):
+                await journal.committed(journal.head, sync=False)
+            history = await self._records.calls.get(call)
+        return None if history is None or history.call.ending is None else history
 
     def _remember(self, facts: CallFacts) -> None:
         self._settled[facts.id] = facts
