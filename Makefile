@@ -28,9 +28,9 @@ help: ## list the chores
 run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 	@$(PY) -m handrail up --foreground
 
-test: tools $(VENV)/dev ui ## everything: checks, page, unit, end-to-end and browser tests, real agents
+test: tools $(VENV)/dev ui vsix ## everything: checks, page, unit, end-to-end and browser tests, real agents
 	@$(PY) -m compileall -q src  # else each of the users that tests create would compile everything again
-	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") --before "tests/editors=$(CHORE) vsix editors" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
+	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") --before "tests/editors=$(CHORE) editors" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
 
 test-quick: $(VENV)/dev ## the checks and the unit tests: no daemon, no browser, no real agents
 	@$(SUITE) $(foreach chore,$(CHECKS),--check "$(CHORE) $(chore)") --marked "not e2e and not browser" $(QUICK)

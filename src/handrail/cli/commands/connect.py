@@ -18,6 +18,8 @@ import typer
 from handrail.cli.client import reach
 from handrail.cli.command_help import add_command
 from handrail.cli.commands.connect_proof import prove
+from handrail.cli.commands.connect_vscode import NAME as VSCODE
+from handrail.cli.commands.connect_vscode import install_extension, remove_extension
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm
@@ -174,7 +176,11 @@ def connect(
         return
     machine = _machine(scope)
     names = _found_clients(machine) if every else [_known_name(client or "")]
-    _connect_all(names, machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
+    others = [name for name in names if name != VSCODE]
+    if others:
+        _connect_all(others, machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
+    if VSCODE in names:
+        _connect_vscode(machine, dry_run=dry_run, yes=yes)
 
 
 def disconnect(
@@ -188,6 +194,10 @@ def disconnect(
     A file that nothing else changed is as it was before, byte for byte. From any other, only our entries are removed.
     """
     name, connections = _known_name(client), _connections()
+    if name == VSCODE:
+        remove_extension(_machine(), dry_run=dry_run, yes=yes)
+        if not any(each.client == name for each in connections.all()):
+            return
     plans = _plan_removals(name, scope, connections)
     for plan in plans:
         _show_plan(plan)
@@ -197,6 +207,15 @@ def disconnect(
         _ask(f"Disconnect {find_client(name).title}?", yes)
         for plan in plans:
             _remove(plan, connections)
+
+
+def _connect_vscode(machine: Machine, *, dry_run: bool, yes: bool) -> None:
+    if any(each.client == VSCODE for each in _connections().all()):
+        raise Failure(
+            "An earlier Handrail wrote an MCP server on stdio for VS Code. With it, VS Code counts as an agent and cannot "
+            "decide. Run `handrail disconnect vscode` first."
+        )
+    install_extension(machine, dry_run=dry_run, yes=yes)
 
 
 def _known_name(client: str) -> str:
