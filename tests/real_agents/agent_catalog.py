@@ -317,6 +317,9 @@ CODEX = Real(
     ours=lambda tool, values: Turn("With yours.", calls=(Call(tool, values, namespace="mcp__handrail"),)),
     denial_ends_turn=True,
     leaves=lambda line: _codex_command(line, yield_time_ms=250),
+    remarks=(
+        "was tried in its mode `read-only`. In its default mode, `agent`, a model answers instead of you.",
+    ),
 )
 
 
