@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.real_agents.install import SETS, PackageSet, node
+from tests.real_agents.install import PYTHON_SETS, SETS, PackageSet, PythonSet, node
 from tests.support.model_server.script import Call, Turn
 
 Json = dict[str, Any]
@@ -30,7 +30,7 @@ class Real:
     """Of its row in docs/agents.md."""
     package: str
     """Whose version is the agent's."""
-    source: PackageSet
+    source: PackageSet | PythonSet
     command: Callable[[], tuple[str, ...]]
     environment: Callable[[str], Mapping[str, str]] = field(default=lambda _: {})
     """What it needs to take the model on this address for its own."""
@@ -317,6 +317,9 @@ CODEX = Real(
     ours=lambda tool, values: Turn("With yours.", calls=(Call(tool, values, namespace="mcp__handrail"),)),
     denial_ends_turn=True,
     leaves=lambda line: _codex_command(line, yield_time_ms=250),
+    remarks=(
+        "was tried in its mode `read-only`. In its default mode, `agent`, a model answers instead of you.",
+    ),
 )
 
 
@@ -392,6 +395,28 @@ GOOSE = Real(
 )
 
 
+FAST_AGENT = Real(
+    name="fast-agent",
+    title="fast-agent",
+    package="fast-agent-mcp",
+    source=PYTHON_SETS["fast-agent"],
+    command=lambda: (
+        str(PYTHON_SETS["fast-agent"].installed / "bin" / "fast-agent-acp"),
+        *("--shell", "--model", "generic.model"),
+    ),
+    environment=lambda model: {"GENERIC_API_KEY": "none", "GENERIC_BASE_URL": f"{model}/v1"},
+    writes=lambda path, text: Turn("I write it.", "write_text_file", {"path": str(path), "content": text}),
+    runs=lambda line: Turn("I run it.", "execute", {"command": line}),
+    ours=_named("handrail__{}"),
+    run_asks=("agent_work", "execute_command"),
+    write_asks=("agent_work", "write_file"),
+    quirks={"one_per_thread": True},
+    remarks=(
+        "cannot be given Handrail's tools in two sessions of one process. `one_per_thread` is set for it.",
+    ),
+)
+
+
 ALWAYS = (CLAUDE, OPENCODE, QWEN)
 """Tried by `make test`, beside the example."""
-MORE = (COPILOT, GEMINI, CODEX, CODEX_ZED, KIMI, GOOSE)
+MORE = (COPILOT, GEMINI, CODEX, CODEX_ZED, KIMI, GOOSE, FAST_AGENT)

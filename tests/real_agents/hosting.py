@@ -44,10 +44,18 @@ class Hosted:
         return marked(self.mark)
 
     @property
-    def program(self) -> int:
-        """The agent itself: the one of its processes that none of the others has started."""
-        [leader] = [pid for pid in self.left if parent(pid) not in self.left]
-        return leader
+    def programs(self) -> list[int]:
+        """The agent itself, for each time it runs: those of its processes that none of the others has started."""
+        left = self.left
+        return [pid for pid in left if parent(pid) not in left]
+
+    def tree(self, program: int) -> list[int]:
+        """A program, and what it has started."""
+        children = {pid: parent(pid) for pid in self.left}
+        tree = [program]
+        for pid in tree:
+            tree += [child for child, of in children.items() if of == pid]
+        return tree
 
 
 @contextmanager
@@ -107,7 +115,11 @@ def marked(mark: str) -> list[int]:
 
 
 def parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    """The parent of a process; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 async def ended(conversation: Conversation, operation: str) -> Json:

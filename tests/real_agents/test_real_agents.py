@@ -234,13 +234,14 @@ async def test_its_answer_is_streamed_and_cancelled_while_the_model_speaks_it_st
 
 
 async def test_killed_in_mid_turn_it_is_started_again_and_goes_on(real: Real, hosted: Hosted) -> None:
-    thread = await hosted.begin()
+    thread, others = await hosted.begin(), hosted.programs
     await ended(thread, (await thread.say(script(Turn("Remember the pelican."))))["operation"])
     prompted = await thread.say(script(Turn("I am thinking about", hang=True)))
     await until(hosted.model.silent.is_set, SLOW)
     await thread.heard(prompted["operation"], "I am thinking about")
-    before = hosted.left
-    os.kill(hosted.program, signal.SIGKILL)
+    [program] = {*hosted.programs} - {*others} or others  # one for this conversation, or one for all
+    before = hosted.tree(program)
+    os.kill(program, signal.SIGKILL)
     message = await ended(thread, prompted["operation"])
     assert message["stop"] == "failed"
     assert f"{real.name} was ended by SIGKILL." in text_of(message, "error")
@@ -349,7 +350,8 @@ async def test_the_example_agent_that_is_killed_is_started_again(example: Hosted
     thread = await example.begin()
     prompted = await thread.say("hello")
     question = await example.person.question("Modifying")
-    os.kill(example.program, signal.SIGKILL)
+    [program] = example.programs
+    os.kill(program, signal.SIGKILL)
     message = await ended(thread, prompted["operation"])
     assert (message["stop"], "SIGKILL" in text_of(message, "error")) == ("failed", True)
     assert (await example.person.settled(question["call_id"]))["status"] == "cancelled"

@@ -92,6 +92,10 @@ OURS: dict[str, tuple[Json, Json]] = {
         {"kind": "other", "title": "handrail: write file · a.txt", "rawInput": WRITE},
     ),
     "opencode": ({}, {"kind": "other", "title": "handrail_write_file", "rawInput": WRITE}),
+    "fast-agent": (
+        {"kind": "edit", "title": "handrail/write_file"},
+        {"kind": "edit", "title": "handrail/write_file", "rawInput": WRITE},
+    ),
     "copilot": (COPILOT, {"kind": "other", "title": "Write file", "rawInput": WRITE}),
     "copilot, a command": (
         {"kind": "execute", "title": "handrail-execute_command", "rawInput": RUN},
@@ -183,6 +187,26 @@ NOT_OURS: dict[str, tuple[Json, Json]] = {
     "Copilot's own tool with our title": (
         COPILOT,
         {"kind": "edit", "title": "Write file", "rawInput": WRITE},
+    ),
+    "an edit with a place": (
+        {},
+        {"kind": "edit", "title": "handrail/write_file", "rawInput": WRITE, "locations": [{"path": "a.txt"}]},
+    ),
+    "an edit of a file with such a path": (
+        {},
+        {
+            "kind": "edit",
+            "title": "handrail/write_file",
+            "rawInput": {**WRITE, "path": "/w/handrail/write_file"},
+        },
+    ),
+    "an edit with another form of name": (
+        {},
+        {"kind": "edit", "title": "mcp__handrail__write_file", "rawInput": WRITE},
+    ),
+    "a command with such a name": (
+        {},
+        {"kind": "execute", "title": "handrail/execute_command", "rawInput": RUN},
     ),
     "another tool's title": (COPILOT, {"kind": "other", "title": "Run command", "rawInput": WRITE}),
     "a form of another server": (CALLED, {"rawInput": codex_form(server="other")}),

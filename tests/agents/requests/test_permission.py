@@ -62,7 +62,7 @@ def copilot(**raw: Any) -> dict[str, Any]:
 
 def opencode(*, announced: Any, asked: Any, **more: Any) -> dict[str, Any]:
     known = {"kind": "execute", "title": "bash", "rawInput": announced, **more}
-    asks = {"kind": "execute", "title": "bash", "rawInput": asked, "locations": []}
+    asks: dict[str, Any] = {"kind": "execute", "title": "bash", "rawInput": asked, "locations": []}
     return {"known": known, "request": asks}
 
 

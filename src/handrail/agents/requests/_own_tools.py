@@ -64,6 +64,8 @@ def find_own_tool(gate: Gate, params: Json, known: Json) -> str | None:
     structured = [name for entry in inputs if (name := _tool_from_input(entry)) is not None]
     # Copilot announces a kind that it guesses from the tool's name, and asks without that guess.
     kinds = {text(each.get("kind")) for each in (told if told[1:] else [update])}
+    if _names_no_place(update, known):
+        kinds -= {"edit"}
     found = {name for name in (*names, *structured) if name != _UNSAID}
     if len(found) != 1 or not inputs or not (structured or kinds <= {*_KINDS}):
         return None
@@ -89,6 +91,14 @@ def _without_form(update: Json, known: Json) -> Json:
         if is_form and is_repeated
         else update
     )
+
+
+def _names_no_place(*tool_calls: Json) -> bool:
+    """Whether it is titled `handrail/TOOL` and has no location: fast-agent guesses the kind from the tool's name. The title
+    of an agent's own edit may be a path."""
+    titles = [title for each in tool_calls if (title := text(each.get("title")))]
+    has_places = any(each.get("locations") for each in tool_calls)
+    return not has_places and all(title.startswith(f"{SERVER}/") for title in titles)
 
 
 def _asks_by_title(gate: Gate, update: Json, known: Json) -> bool:
@@ -164,7 +174,8 @@ def _has_diffs(*tool_calls: Json) -> bool:
 def _is_title_said(update: Json, known: Json, arguments: list[Json]) -> bool:
     """Whether the title is a value of the input: then the model chose it, and it names nothing."""
     titles = {text(each.get("title")) for each in (update, known)} - {""}
-    return any(value in titles for entry in arguments for value in _strings(entry))
+    values = [value for entry in arguments for value in _strings(entry)]
+    return any(value == title or value.endswith(f"/{title}") for value in values for title in titles)
 
 
 def _strings(node: JsonValue) -> Iterator[str]:
