@@ -92,7 +92,7 @@ contracts: $(VENV)/dev ## store the public contracts as the code has them now; n
 docs: $(VENV)/run ## write docs/configuration.md from src/handrail/config.py
 	$(PY) scripts/config_reference.py
 
-bench: tools $(VENV)/dev ui ## measure beside peers; BENCH="read storm" selects, BASE=COMMIT compares with a commit
+bench: tools $(VENV)/dev ui vsix ## measure beside peers; BENCH="read storm" selects, BASE=COMMIT compares with a commit
 	$(PY) -m bench $(if $(BASE),--base $(BASE)) $(BENCH)
 
 ui: $(VENV)/run ## build the page, if anything in ui/ changed
