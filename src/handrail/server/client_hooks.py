@@ -441,6 +441,8 @@ class Hooks:
         self._end_unreported(same, why)
 
     def _end_unreported(self, calls: list[HookCall], why: str) -> None:
+        for each in calls:
+            each.work.check_files()  # an edit may be done
         if calls and self._group is not None:
             self._group.start_soon(self._end_later, calls, why)
 
