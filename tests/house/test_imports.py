@@ -18,7 +18,6 @@ MAY_IMPORT = {
     "framing": set[str](),
     "hardening": set[str](),
     "hidden_text": set[str](),
-    "lazy_methods": set[str](),
     "paths": {""},
     "process_state": set[str](),
     "regular_file": set[str](),

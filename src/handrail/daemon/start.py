@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 
 from handrail.hardening import hide_memory, ignore_plugins
-from handrail.lazy_methods import lazy_dataclass_methods
 from handrail.paths import Places
 
 ARGUMENTS = ("up", "--foreground", "--no-open")
@@ -46,14 +45,13 @@ def parse_port(arguments: Sequence[str]) -> int | None:
 
 
 def _run(port: int) -> int | None:
-    with lazy_dataclass_methods():
-        from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic: after the memory is hidden
+    from handrail.config import BadConfig, load  # noqa: PLC0415 - pydantic: after the memory is hidden
 
-        places = Places.find(os.environ)
-        try:
-            config = load(places.config)
-        except BadConfig:
-            return None
-        from handrail.daemon import daemon  # noqa: PLC0415 - imports everything
+    places = Places.find(os.environ)
+    try:
+        config = load(places.config)
+    except BadConfig:
+        return None
+    from handrail.daemon import daemon  # noqa: PLC0415 - imports everything
 
     return daemon.run(places, config, port=port or None)
