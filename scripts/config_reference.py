@@ -177,6 +177,9 @@ paired decides.
         """\
 [ahp]
 enabled = true
+socket = "/run/user/1000/handrail/ahp.sock"
+port = 8472
+token = "at least sixteen characters"
 """,
     ),
     Chapter(

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
+from tests.editors.workbench import SECONDS, code_server, workbench
 from tests.support.ahp_client import AHP, pair
 from tests.support.daemon_home import running_daemon
 from tests.support.person_client import person_of
 from tests.support.scripted_agent import script
 from tests.support.thread_client import SCRIPTED
-from tests.support.workbench import SECONDS, code_server, workbench
 
 pytestmark = [pytest.mark.anyio, pytest.mark.browser, pytest.mark.timeout(600)]
 

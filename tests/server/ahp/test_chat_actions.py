@@ -113,7 +113,7 @@ def test_a_question_is_asked_without_the_kind_that_hides_our_options() -> None:
     assert part["toolCall"]["status"] == "pending-confirmation"
     assert part["toolCall"]["options"] == [DENY]
     assert "toolKind" not in part["toolCall"]["_meta"]
-    assert part["toolCall"]["_meta"]["handrail.digest"] == "d1"
+    assert part["toolCall"]["_meta"]["handrail/digest"] == "d1"
 
 
 def test_a_long_input_is_shown_whole_in_a_fence_that_it_cannot_close() -> None:

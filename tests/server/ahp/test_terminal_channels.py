@@ -41,7 +41,7 @@ async def test_continue_in_background_completes_the_call_and_leaves_the_terminal
     await chat.over()
     [call] = chat.calls()
     assert call["status"] == "completed"
-    settled = await person.settled(call["_meta"]["handrail.call"])
+    settled = await person.settled(call["_meta"]["handrail/call"])
     assert (settled["status"], settled["terminal_running"]) == ("completed", True)
     assert editor.states[uri]["lifecycle"] == {"status": "running"}
     assert editor.states[uri]["claim"] == narrowed

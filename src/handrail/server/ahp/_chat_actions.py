@@ -177,7 +177,7 @@ class CallActions:
             return
         if (
             call["status"] == "pending-confirmation"
-            and call["_meta"].get("handrail.digest") == question.digest
+            and call["_meta"].get("handrail/digest") == question.digest
         ):
             return
         self._ready(
@@ -186,7 +186,7 @@ class CallActions:
                 options=list(question.options),
                 edits={"items": list(question.edits)} if question.edits else None,
                 invocationMessage=_whole_question(self._part),
-                _meta={**_plain(self._part.meta), "handrail.digest": question.digest},
+                _meta={**_plain(self._part.meta), "handrail/digest": question.digest},
             )
         )
 

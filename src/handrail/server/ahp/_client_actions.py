@@ -275,11 +275,11 @@ class ClientActions:
         chat = await self._get_chat()
         async with chat.lock:
             shown = _find_shown(chat.state, str(action["toolCallId"]))
-            call, approval = self._find_question(shown["_meta"].get("handrail.call"))
+            call, approval = self._find_question(shown["_meta"].get("handrail/call"))
             if action.get("editedToolInput") is not None:
                 raise Rejected("Edit the call on Handrail's page.")
             answer = self._build_answer(action, call, approval, person)
-            digest = str(shown["_meta"].get("handrail.digest"))
+            digest = str(shown["_meta"].get("handrail/digest"))
             await person_actions.answer(self._host.context.gate, approval, answer, digest)
             await self._host.context.journal.committed(self._host.context.journal.head)
             self._accept(action)

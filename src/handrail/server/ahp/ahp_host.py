@@ -292,7 +292,7 @@ class AhpHost:
         turn: Obj | None = None if channel is None else channel.state.get("activeTurn")
         for part in () if turn is None else turn["responseParts"]:
             shown: Obj = part.get("toolCall", {})
-            if turn is not None and shown.get("_meta", {}).get("handrail.call") == call.id:
+            if turn is not None and shown.get("_meta", {}).get("handrail/call") == call.id:
                 return {"turnId": turn["id"], "toolCallId": shown["toolCallId"]}
         return {}
 

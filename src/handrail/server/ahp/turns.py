@@ -322,7 +322,7 @@ def _own_phase(data: CallData) -> Phase:
 
 
 def _meta(data: CallData, known: CallFacts | None) -> Obj:
-    meta: Obj = {} if known is None else {"handrail.call": known.id}
+    meta: Obj = {} if known is None else {"handrail/call": known.id}
     is_command = known is not None and (known.tool in COMMANDS or known.terminal is not None)
     if is_command or data["sort"] == "execute":
         meta |= {"toolKind": "terminal", "language": "shellscript"}
