@@ -20,7 +20,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-agents test-agents-all test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editors tools format lock dist clean
+.PHONY: help run test test-quick test-agents test-agents-all agents-table test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editors tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,9 +28,9 @@ help: ## list the chores
 run: $(VENV)/run ui ## start Handrail in the foreground; Ctrl-C stops all of it
 	@$(PY) -m handrail up --foreground
 
-test: tools $(VENV)/dev ui ## everything: checks, page, unit, end-to-end and browser tests, real agents
+test: tools $(VENV)/dev ui vsix ## everything: checks, page, unit, end-to-end and browser tests, real agents
 	@$(PY) -m compileall -q src  # else each of the users that tests create would compile everything again
-	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") --before "tests/editors=$(CHORE) vsix editors" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
+	@$(SUITE) --marked "not all_clients" $(foreach folder,$(REAL),--before "$(folder)=$(CHORE) agents") --before "tests/editors=$(CHORE) editors" $(foreach chore,$(CHECKS) test-page,--check "$(CHORE) $(chore)") tests
 
 test-quick: $(VENV)/dev ## the checks and the unit tests: no daemon, no browser, no real agents
 	@$(SUITE) $(foreach chore,$(CHECKS),--check "$(CHORE) $(chore)") --marked "not e2e and not browser" $(QUICK)
@@ -42,6 +42,10 @@ test-agents-all: agents ui ## the same with every agent and client that is known
 	$(PY) -m tests.real_agents.install others
 	scripts/offline $(PY) -m pytest $(REAL)
 	$(PY) scripts/client_table.py
+	$(PY) -m tests.real_agents.scenario_table
+
+agents-table: $(VENV)/dev ## write the table of docs/agents.md from the last `make test-agents-all`
+	$(PY) -m tests.real_agents.scenario_table
 
 test-page: $(VENV)/dev
 	$(NPM) test
@@ -88,7 +92,7 @@ contracts: $(VENV)/dev ## store the public contracts as the code has them now; n
 docs: $(VENV)/run ## write docs/configuration.md from src/handrail/config.py
 	$(PY) scripts/config_reference.py
 
-bench: tools $(VENV)/dev ui ## measure beside peers; BENCH="read storm" selects, BASE=COMMIT compares with a commit
+bench: tools $(VENV)/dev ui vsix ## measure beside peers; BENCH="read storm" selects, BASE=COMMIT compares with a commit
 	$(PY) -m bench $(if $(BASE),--base $(BASE)) $(BENCH)
 
 ui: $(VENV)/run ## build the page, if anything in ui/ changed

@@ -187,7 +187,8 @@ async def test_a_rule_made_from_a_card_lets_the_next_such_call_pass_and_is_linke
         first = await asked.told()
 
         second = await client.use("execute_command", command="touch second.txt")
-        link = tab.row(second.call).get_by_role("link", name="touch …")
+        await tab.open(second.call)
+        link = tab.detail.get_by_role("link", name="touch …")
         await expect(link).to_be_visible(timeout=MS)
         await link.focus()
         await tab.page.keyboard.press("Enter")
@@ -526,3 +527,79 @@ async def serious(tab: Tab) -> list[tuple[str, list[str]]]:
     found = await tab.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
     return [(one["id"], [node["html"] for node in one["nodes"]]) for one in bad]
+
+
+async def test_a_decision_answers_back_and_the_rule_it_made_can_be_taken_back(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    async with agent(shared_home, workspace) as client:
+        once = client.ask("execute_command", command="basename one")
+        await shared_person.question("basename one")
+        await armed(tab, "basename one")
+        await tab.page.keyboard.press("a")
+        await tab.sees(tab.remarks, "Allowed basename one.")
+        await once.told()
+
+        asked = client.ask("execute_command", command="basename two")
+        call = (await shared_person.question("basename two"))["call_id"]
+        await armed(tab, "basename two")
+        session = button(tab, "Allow for session")
+        await expect(session).not_to_have_attribute("aria-disabled", "true", timeout=MS)
+        await tab.page.keyboard.press("s")
+        await tab.sees(tab.remarks, "1 rule made")
+        await asked.told()
+        await tab.sees(tab.detail.get_by_role("region", name="Outcome"), "Allowed by you")
+        made = (await shared_person.get("rules"))["rules"]
+        await tab.remarks.get_by_role("button", name="Undo").click()
+        await tab.sees(tab.remarks, "Rule revoked.")
+        left = (await shared_person.get("rules"))["rules"]
+
+        client.ask("execute_command", command="basename three")
+        await shared_person.deny("basename three")
+    assert len(made) == len(left) + 1
+    assert (await shared_person.call(call))["answered_by"] == "a person on the page"
+
+
+async def test_a_proposal_that_can_no_longer_be_written_cannot_be_allowed(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    file = workspace / "pears.py"
+    file.write_text("pears = 1\n")
+    async with agent(shared_home, workspace) as client:
+        await client.use("read_file", path="pears.py")
+        client.ask("edit_file", path="pears.py", old_string="1", new_string="2")
+        call = (await shared_person.question("pears.py"))["call_id"]
+        await expect(tab.detail.get_by_role("group", name="Your review")).to_be_visible(timeout=MS)
+        await armed(tab, "pears.py")
+        file.write_text("apples = 1\n")
+        await tab.page.keyboard.press("a")
+        await tab.sees(tab.remarks, "can no longer be written")
+        await expect(button(tab, "Allow once")).to_have_attribute("aria-disabled", "true", timeout=MS)
+        await tab.page.keyboard.press("a")
+        still = await waits(shared_person, call)
+        await tab.press("Deny")
+        await shared_person.settled(call)
+    assert still
+    assert file.read_text() == "apples = 1\n"
+
+
+async def test_the_empty_inbox_says_how_to_connect_an_agent_and_offers_the_demo(
+    home: Home, person: Person, browser: Browser
+) -> None:
+    async with signed_in(browser, person) as tab:
+        inbox = tab.page.get_by_role("region", name="Inbox")
+        await tab.sees(inbox, "handrail connect claude")
+        await tab.sees(inbox, "handrail demo")
+        await inbox.get_by_role("radio", name="Codex").check(force=True)
+        await tab.sees(inbox, "handrail connect codex")
+
+
+async def test_a_new_rule_opens_without_an_error_and_with_the_focus_in_its_field(tab: Tab) -> None:
+    await tab.page.get_by_role("link", name="Rules").click()
+    await tab.page.get_by_role("button", name="New rule…").click()
+    dialog = tab.page.get_by_role("dialog", name="New rule")
+    await expect(dialog.get_by_label("Pattern")).to_be_focused(timeout=MS)
+    await tab.sees(dialog, "Type what the rule should match.")
+    await expect(dialog.locator("[aria-invalid]")).to_have_count(0, timeout=MS)
+    await tab.page.keyboard.type("git log")
+    await tab.sees(dialog, "git log …")

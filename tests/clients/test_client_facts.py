@@ -134,11 +134,6 @@ CLOSED = "/bin/handrail hook {} || {{ [ $? -eq 2 ] || echo 'Handrail did not ans
             },
         ),
         (
-            "vscode",
-            (".config/Code/User/mcp.json", "servers", "handrail"),
-            {"type": "stdio", "command": "/bin/handrail", "args": ["mcp"]},
-        ),
-        (
             "zed",
             (".config/zed/settings.json", "context_servers", "handrail"),
             {"command": "/bin/handrail", "args": ["mcp"], "env": {}},
@@ -149,6 +144,11 @@ def test_an_entry_is_the_documented_one(
     machine: ClientMachine, name: str, place: tuple[str, ...], value: object
 ) -> None:
     assert entries(machine, name, launcher=Launcher("/bin/handrail"))[place] == value
+
+
+def test_vscode_gets_no_server_on_stdio(machine: ClientMachine) -> None:
+    """It would launch a door itself, and its extension could no longer decide."""
+    assert entries(machine, "vscode", launcher=Launcher("/bin/handrail")) == {}
 
 
 def test_kimi_gets_no_limit_that_voids_its_hooks_and_copilot_claudes_names(machine: ClientMachine) -> None:

@@ -35,12 +35,19 @@ NOT_MODULES = {
     *("handrail.js", "handrail.json", "handrail.toml"),  # files for clients
     *("handrail.client", "handrail.person", "handrail.gone"),  # keys of an ASGI scope
     "handrail.test",  # a host
+    *(
+        "handrail.vsix",
+        "handrail.handrail",
+        "handrail.handrail.handrail.status",
+    ),  # the extension, and an item of it
 }
 INVENTED = {"tests/house/test_imports.py"}
 """Files that name modules which do not exist, to show that a rule finds them."""
 BUILD_FILES = ("Makefile", "pyproject.toml", "hatch_build.py", ".gitignore")
 STATIC = "static"
 """The folder of the built page, which a fresh checkout does not have."""
+EXTENSION = "handrail.vsix"
+"""The built extension for VS Code, likewise."""
 BOUND = 30.0
 
 
@@ -102,7 +109,7 @@ def leads(expression: Found, value: Path) -> bool:
 
 
 def is_built(path: Path) -> bool:
-    return path.name == STATIC and path.parent.is_dir()
+    return path.name in (STATIC, EXTENSION) and path.parent.is_dir()
 
 
 def test_every_path_in_the_build_files_exists() -> None:

@@ -32,6 +32,7 @@ SETTINGS = {
     "editor.minimap.enabled": False,
     "chat.disableAIFeatures": True,
     "workbench.tips.enabled": False,
+    "remote.autoForwardPorts": False,  # else a notification tells of each port of a test
 }
 
 
@@ -110,6 +111,31 @@ class Workbench:
     def status_bar(self) -> Locator:
         return self.page.locator("#workbench\\.parts\\.statusbar")
 
+    @property
+    def counter(self) -> Locator:
+        """Our item in the status bar."""
+        return self.status_bar.locator('[id="handrail.handrail.handrail.status"]')
+
+    @property
+    def diff_buttons(self) -> Locator:
+        """The buttons in the title of the active editor."""
+        return self.page.locator(".editor-group-container.active .editor-actions")
+
+    async def open_explorer(self) -> None:
+        """Show the files instead of our sidebar."""
+        tab = self.page.get_by_role("tab", name=re.compile("^Explorer")).first
+        if await tab.get_attribute("aria-selected") != "true":
+            await tab.click()
+
+    async def open_file(self, name: str) -> None:
+        await self.page.keyboard.press("Control+P")
+        box = self.page.locator(".quick-input-widget input")
+        await box.fill(name)
+        await expect(self.page.locator(".quick-input-list .monaco-list-row").first).to_contain_text(
+            name, timeout=MS
+        )
+        await box.press("Enter")
+
     async def run(self, command: str) -> None:
         """Run a command of the palette by its title."""
         await self.page.keyboard.press("F1")
@@ -120,11 +146,8 @@ class Workbench:
         await box.press("Enter")
 
     async def open_sidebar(self) -> FrameLocator:
-        """Show our sidebar, once its page is drawn."""
-        tab = self.page.get_by_role("tab", name=re.compile("^Handrail")).first
-        await expect(tab).to_be_visible(timeout=MS)
-        if await tab.get_attribute("aria-selected") != "true":  # a click on it would hide the sidebar
-            await tab.click()
+        """Show the inbox in our sidebar, once its page is drawn."""
+        await self.run("Handrail: Open Inbox")
         await expect(self.sidebar.locator("#app > *").first).to_be_visible(timeout=MS)
         return self.sidebar
 

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser
-from tests.e2e.conftest import anyio_backend, shared_home, shared_person
 from tests.editors.code_server import CodeServer, Workbench, open_workbench, running_code_server
 from tests.support.browser_tab import chromium
-from tests.support.daemon_home import Home, eventually
-from tests.support.person_client import Json, Person
-
-__all__ = ["anyio_backend", "shared_home", "shared_person"]  # fixtures of tests/e2e
+from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.person_client import Json, Person, person_of
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,13 +22,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(400))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """One loop for all of them, because they share a window."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def shared_home() -> Generator[Home]:
+    with running_daemon("[command]\nstop_grace = 0.3\n") as home:
+        yield home
+
+
+@pytest.fixture(scope="session")
+def shared_person(shared_home: Home) -> Person:
+    return person_of(shared_home)
+
+
+@pytest.fixture(scope="session")
 async def browser() -> AsyncGenerator[Browser]:
     async with chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace that the window has open."""
     folder = tmp_path_factory.mktemp("workspace")
@@ -39,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(
     shared_home: Home, shared_person: Person, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[CodeServer]:
@@ -47,14 +61,14 @@ def server(
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 async def unpaired(browser: Browser, server: CodeServer, folder: Path) -> AsyncGenerator[Workbench]:
-    """The window, as it is opened first."""
+    """The window, which may not be paired yet."""
     async with open_workbench(browser, server, folder) as workbench:
         yield workbench
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 async def workbench(unpaired: Workbench, shared_person: Person) -> Workbench:
     """The window, paired."""
 

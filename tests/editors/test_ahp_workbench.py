@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
-from tests.editors.workbench import SECONDS, code_server, workbench
+from tests.editors.chat_workbench import SECONDS, code_server, workbench
 from tests.support.ahp_client import AHP, pair
 from tests.support.daemon_home import running_daemon
 from tests.support.person_client import person_of

@@ -14,6 +14,8 @@ from handrail.store.values import Comment, Json, Result
         ({}, {"a": None}, "`a` was added: null"),
         ({"a": 1}, {"a": True}, "`a` is true instead of 1"),
         ({"a": "é", "b": 1}, {"a": "ü", "b": 1}, '`a` is "ü" instead of "é"'),
+        ({"a": "x", "b": 660.0}, {"a": "y", "b": 660}, '`a` is "y" instead of "x"'),
+        ({"a": [1.0, {"b": 2.5}]}, {"a": [1, {"b": 2}]}, '`a` is [1, {"b": 2}] instead of [1.0, {"b": 2.5}]'),
         ({"a": [1], "b": 2}, {"b": 3, "c": 4}, "`a` was left out; `b` is 3 instead of 2; `c` was added: 4"),
     ],
 )

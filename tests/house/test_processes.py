@@ -41,6 +41,7 @@ ALLOWED = {
     "cli.package_versions": "the person's command asks the person's package managers for versions",
     "cli.interactive.question": "the person's command opens the person's editor",
     "clients.client_program": "the person's command runs the client's own program",
+    "clients.vscode_extension": "the person's command installs the extension by the command of the person's editor",
     "clients.proof": "the person's command runs the person's client in a scratch home",
     "demo.mcp_client": "a scripted agent starts its door",
     "own_agent.tools.mcp_transport": "our own agent, which the keeper started marked, starts the MCP servers of its host",

@@ -43,6 +43,20 @@ class Hosted:
         """What runs of everything that the agent has started."""
         return marked(self.mark)
 
+    @property
+    def programs(self) -> list[int]:
+        """The agent itself, for each time it runs: those of its processes that none of the others has started."""
+        left = self.left
+        return [pid for pid in left if parent(pid) not in left]
+
+    def tree(self, program: int) -> list[int]:
+        """A program, and what it has started."""
+        children = {pid: parent(pid) for pid in self.left}
+        tree = [program]
+        for pid in tree:
+            tree += [child for child, of in children.items() if of == pid]
+        return tree
+
 
 @contextmanager
 def hosting(real: Real) -> Generator[Hosted]:
@@ -50,7 +64,7 @@ def hosting(real: Real) -> Generator[Hosted]:
         mark = token_hex(8)
         told = {**real.environment(model.url), **offline_environment(model.url), MARK: mark}
         with running_daemon(GRACE + _section(real, told)) as home:
-            put_files(Path(home.environment["HOME"]), real.files)
+            put_files(Path(home.environment["HOME"]), real.files(model.url))
             yield Hosted(
                 name=real.name,
                 home=home,
@@ -100,6 +114,14 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+def parent(pid: int) -> int:
+    """The parent of a process; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 async def ended(conversation: Conversation, operation: str) -> Json:
     """The agent's message of an operation, once nothing more is added to it."""
 
@@ -112,7 +134,7 @@ async def ended(conversation: Conversation, operation: str) -> Json:
 
 
 @asynccontextmanager
-async def answering(person: Person, answer: str) -> AsyncGenerator[list[Json]]:
+async def answering(person: Person, answer: str, reason: str = "") -> AsyncGenerator[list[Json]]:
     """Somebody at the inbox who answers every question like this, as it comes; what they were asked."""
     asked: list[Json] = []
 
@@ -120,7 +142,7 @@ async def answering(person: Person, answer: str) -> AsyncGenerator[list[Json]]:
         while True:
             for approval in await person.get("approvals", open=True):
                 asked.append(approval)
-                (await person.answer(approval, answer)).raise_for_status()
+                (await person.answer(approval, answer, reason)).raise_for_status()
             await anyio.sleep(0.05)
 
     async with anyio.create_task_group() as group:

@@ -1,4 +1,4 @@
-"""Puts the third-party programs of a package.json where the tests find them.
+"""Puts the third-party programs of a package.json, or of a list of requirements, where the tests find them.
 
 Owns where that is: below build/, which is never committed. Does not know how a program is started (agent_catalog.py,
 tests/real_clients/client_catalog.py). No install script of a package runs, so a program is started by its own file.
@@ -7,7 +7,10 @@ tests/real_clients/client_catalog.py). No install script of a package runs, so a
     python -m tests.real_agents.install SET npm install --package-lock-only    any npm command beside a set's package.json
 """
 
+import json
+import os
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +33,11 @@ class PackageSet:
     def modules(self) -> Path:
         return self.installed / "node_modules"
 
+    def version(self, package: str) -> str:
+        """Of an installed package; a `*` stands for the name of this machine's platform."""
+        (about,) = self.modules.glob(f"{package}/package.json")
+        return json.loads(about.read_text())["version"]
+
     def install(self) -> None:
         self.installed.mkdir(parents=True, exist_ok=True)
         for name in hatch_build.LOCK:
@@ -38,7 +46,48 @@ class PackageSet:
         hatch_build.install_packages(self.installed)
 
 
+@dataclass(frozen=True, slots=True)
+class PythonSet:
+    """One agent from PyPI with the packages that it was tried with, in an environment of its own."""
+
+    source: Path
+    """Its requirements, with every version."""
+    installed: Path
+
+    def version(self, package: str) -> str:
+        (about,) = self.installed.glob(f"lib/*/site-packages/{package.replace('-', '_')}-*.dist-info")
+        return about.name.removesuffix(".dist-info").rpartition("-")[2]
+
+    def install(self) -> None:
+        stamp, wanted = self.installed / ".installed", self.source.read_text()
+        if hatch_build.read(stamp) == wanted:
+            return
+        subprocess.run([find_python(), "-m", "venv", "--clear", self.installed], check=True)
+        pip = [self.installed / "bin" / "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*pip, "--no-deps", "--requirement", self.source], check=True)
+        stamp.write_text(wanted)
+
+
+def find_python() -> str:
+    """An interpreter that the agents from PyPI run with: most need a newer one than Handrail does."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [sys.executable, *(f"python3.{minor}" for minor in (14, 13, 12))]
+    candidates += [str(path) for path in sorted(pyenv.glob("3.1[2-4]*/bin/python3"), reverse=True)]
+    for candidate in candidates:
+        check = [candidate, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
+        if (
+            shutil.which(candidate)
+            and subprocess.run(check, capture_output=True, check=False).returncode == 0
+        ):
+            return candidate
+    sys.exit("The agents from PyPI need Python 3.12 or newer, and no such `python3.NN` is on the path.")
+
+
 BUILD = TESTS.parent / "build"
+PYTHON_SETS = {
+    "fast-agent": PythonSet(TESTS / "real_agents" / "fast-agent.txt", BUILD / "python-agents" / "fast-agent")
+}
+"""With `others`: the agents from PyPI."""
 SETS = {
     "agents": PackageSet(TESTS / "real_agents", BUILD / "agents"),
     "clients": PackageSet(TESTS / "real_clients", BUILD / "clients"),
@@ -61,6 +110,8 @@ def main(words: list[str]) -> None:
         return
     for name in words or ["agents"]:
         SETS[name].install()
+        for agent in PYTHON_SETS.values() if name == "others" else ():
+            agent.install()
 
 
 if __name__ == "__main__":

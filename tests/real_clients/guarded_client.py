@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from tests.real_agents.hosting import offline_environment, put_files
 from tests.real_agents.install import node
 from tests.real_clients.client_catalog import Client, Fault
-from tests.support.daemon_home import Home, running_daemon
+from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.model_server.script import Turn, script
 from tests.support.model_server.server import ModelServer, model_server
 from tests.support.person_client import Json, Person, person_of
@@ -167,6 +167,15 @@ class GuardedClient:
             (call for call in listed if call["assurance"] == "advisory"), key=lambda call: call["seq"]
         )
 
+    async def settled_calls(self) -> list[Json]:
+        """The same, once all of them have ended: the report of the last one may come after its turn."""
+
+        async def look() -> list[Json] | None:
+            calls = await self.calls()
+            return calls if all(call["status"] not in ("waiting", "running") for call in calls) else None
+
+        return await eventually(look)
+
     async def allow_edited(self, line: str, instead: str) -> None:
         """Allow another command in place of this one, when its question comes."""
         asked = await self.person.question(line)
@@ -203,10 +212,17 @@ class GuardedClient:
 
     def files(self) -> dict[str, bytes]:
         """Every file of the person's home, with its content."""
-        return {str(path.relative_to(self.user_home)): path.read_bytes() for path in self._paths()}
+        found: dict[str, bytes] = {}
+        for path in self._paths():
+            with suppress(
+                FileNotFoundError
+            ):  # some clients are still unpacking and removing files of their own
+                found[str(path.relative_to(self.user_home))] = path.read_bytes()
+        return found
 
     def _paths(self) -> Iterator[Path]:
-        return (path for path in self.user_home.rglob("*") if path.is_file() and not path.is_symlink())
+        paths = (Path(folder, name) for folder, _, names in os.walk(self.user_home) for name in names)
+        return (path for path in paths if path.is_file() and not path.is_symlink())
 
 
 def _replace_text(value: JsonValue, old: str, new: str) -> JsonValue:

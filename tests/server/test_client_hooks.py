@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.daemon_home import until
+from tests.support.daemon_home import BOUND, until
 from tests.support.hook_process import payload
 from tests.support.hook_world import HOSTED_SESSION, MARK, HookWorld, client_process, hook_world
 
@@ -150,6 +150,17 @@ async def test_a_turn_that_ends_without_a_report_leaves_the_outcome_unknown(tmp_
         assert await at.settled(call) == "interrupted"
         assert call.outcome is not None
         assert "outcome is unknown" in call.outcome.message
+
+
+async def test_a_report_that_comes_after_the_end_of_its_turn_counts(tmp_path: Path) -> None:
+    async with hook_world(tmp_path) as at:
+        at.hooks.report_seconds = BOUND
+        hook = at.start(lambda: at.before("touch a"))
+        call = await at.answer("allow")
+        await hook.answer()
+        await at.report(at.about("Stop", ""))
+        await at.after("touch a")
+        assert await at.settled(call) == "done"
 
 
 async def test_a_harmless_call_without_a_report_is_done_when_the_turn_ends(tmp_path: Path) -> None:

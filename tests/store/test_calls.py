@@ -20,7 +20,7 @@ from handrail.store.calls import TypicalDuration
 from handrail.store.database import open_writer
 from handrail.store.events import CallOpened, Event
 from handrail.store.records import open_records
-from handrail.store.values import FileChange
+from handrail.store.values import FileChange, Result
 
 pytestmark = pytest.mark.anyio
 
@@ -174,3 +174,35 @@ async def test_words_are_found_in_a_column_and_across_columns(
     events = (call_opened("c1"), call_opened("c2", title="write b.txt"))
     async with records_after(kept, *events) as records:
         assert {call.id for call in await records.calls.find(q=q)} == found
+
+
+async def test_a_call_tells_when_it_was_asked_answered_run_and_ended_and_how_its_command_ended(
+    kept: JournalFiles,
+) -> None:
+    result = Result(text="No module named pytest", data={"exit_code": 1, "signal": None})
+    story: list[Event] = [
+        replace(call_opened(), tool="execute_command"),
+        approval_opened(),
+        approval_allowed(),
+        call_started(),
+        replace(call_settled(), result=result),
+    ]
+    async with records_after(kept, *story) as records:
+        call = (await records.calls.find())[0]
+        times = (call.opened_at, call.asked_at, call.answered_at, call.started_at, call.settled_at)
+        assert None not in times
+        assert list(times) == sorted(time or 0 for time in times)
+        assert (call.exit_code, call.signal, call.edited) == (1, None, False)
+        assert call.answered_by == approval_allowed().by
+
+
+async def test_an_exit_code_that_a_call_only_reports_is_not_its_own(kept: JournalFiles) -> None:
+    result = Result(text="", data={"exit_code": 1, "signal": "SIGKILL"})
+    story: list[Event] = [
+        replace(call_opened(), tool="get_terminal_buffer"),
+        call_started(),
+        replace(call_settled(), result=result),
+    ]
+    async with records_after(kept, *story) as records:
+        call = (await records.calls.find())[0]
+        assert (call.exit_code, call.signal, call.asked_at) == (None, None, None)

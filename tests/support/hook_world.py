@@ -165,6 +165,7 @@ async def hook_world(path: Path, *servers: ClientProcess) -> AsyncGenerator[Hook
         async with open_records(path / "handrail.db") as records:
             await restore(world.gate, records, lambda _terminal: None)
         hooks = build_hooks(world.gate, works, servers)
+        hooks.report_seconds = 0.05
         group.start_soon(hooks.run)
         await anyio.lowlevel.checkpoint()
         yield HookWorld(hooks, world, workspace, group)

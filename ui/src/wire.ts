@@ -1815,12 +1815,18 @@ export interface components {
         CallDetail: {
             /** Allowed By */
             allowed_by: string | null;
+            /** Answered At */
+            answered_at: number | null;
+            /** Answered By */
+            answered_by: string | null;
             /** Approval Id */
             approval_id: string | null;
             /** Asked */
             asked: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+            /** Asked At */
+            asked_at: number | null;
             /**
              * Assurance
              * @enum {string}
@@ -1834,8 +1840,14 @@ export interface components {
             /** Client Gone */
             client_gone: boolean;
             completion: components["schemas"]["Completion"] | null;
+            /** Edited */
+            edited: boolean;
             /** Elapsed Ms */
             elapsed_ms: number;
+            /** Ended At */
+            ended_at: number | null;
+            /** Exit Code */
+            exit_code: number | null;
             /** Files */
             files: components["schemas"]["FileChange"][];
             /** Handed Back */
@@ -1850,10 +1862,16 @@ export interface components {
             message: string;
             /** Preview */
             preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
+            /** Ran At */
+            ran_at: number | null;
+            /** Ran Ms */
+            ran_ms: number;
             receipt: components["schemas"]["Receipt"] | null;
             result: components["schemas"]["Result"] | null;
             /** Seq */
             seq: number;
+            /** Signal */
+            signal: string | null;
             /** Started At */
             started_at: number;
             /** Status */
@@ -1871,6 +1889,8 @@ export interface components {
             /** Tool */
             tool: string;
             usual?: components["schemas"]["Usual"] | null;
+            /** Waited Ms */
+            waited_ms: number;
         };
         /**
          * CallHandedBack
@@ -1985,8 +2005,14 @@ export interface components {
         CallView: {
             /** Allowed By */
             allowed_by: string | null;
+            /** Answered At */
+            answered_at: number | null;
+            /** Answered By */
+            answered_by: string | null;
             /** Approval Id */
             approval_id: string | null;
+            /** Asked At */
+            asked_at: number | null;
             /**
              * Assurance
              * @enum {string}
@@ -1997,16 +2023,28 @@ export interface components {
             caller: components["schemas"]["Caller"];
             /** Client Gone */
             client_gone: boolean;
+            /** Edited */
+            edited: boolean;
             /** Elapsed Ms */
             elapsed_ms: number;
+            /** Ended At */
+            ended_at: number | null;
+            /** Exit Code */
+            exit_code: number | null;
             /** Handed Back */
             handed_back: boolean;
             /** Id */
             id: string;
             /** Message */
             message: string;
+            /** Ran At */
+            ran_at: number | null;
+            /** Ran Ms */
+            ran_ms: number;
             /** Seq */
             seq: number;
+            /** Signal */
+            signal: string | null;
             /** Started At */
             started_at: number;
             /** Status */
@@ -2022,6 +2060,8 @@ export interface components {
             /** Tool */
             tool: string;
             usual?: components["schemas"]["Usual"] | null;
+            /** Waited Ms */
+            waited_ms: number;
         };
         /**
          * Caller

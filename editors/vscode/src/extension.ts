@@ -1,23 +1,87 @@
 /** The extension: connects to Handrail's daemon and puts its parts into the editor. */
 import * as vscode from "vscode";
 
+import type { ApprovalView } from "../../../ui/src/api/types.ts";
+import { Answers } from "./answers.ts";
+import { Attention } from "./attention.ts";
 import { Daemon } from "./daemon.ts";
+import { Inbox } from "./inbox.ts";
+import { McpServer } from "./mcpServer.ts";
 import { PageViews, VIEW } from "./pageView.ts";
+import { Palette } from "./palette.ts";
+import { Proposals, SCHEME, TREE } from "./proposals.ts";
+import { PROFILE, Terminals } from "./terminals.ts";
+import { WrittenFiles } from "./writtenFiles.ts";
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Handrail", { log: true });
   const daemon = new Daemon(log);
+  const inbox = new Inbox(daemon, log);
   const pages = new PageViews(daemon, context.extensionUri);
+  const answers = new Answers(daemon);
+  const attention = new Attention(daemon, inbox, pages, answers);
+  const proposals = new Proposals(daemon, inbox, answers);
+  const written = new WrittenFiles(daemon, inbox);
+  const terminals = new Terminals(daemon);
+  const mcp = new McpServer(daemon);
+  const palette = new Palette(daemon, inbox, pages);
+
+  /** A write is shown in the diff editor, everything else in the sidebar. */
+  const show = (approval: ApprovalView): void => void (approval.reviewable ? proposals.open(approval) : pages.openSidebar(`/a/${approval.id}`));
+  const find = (id: string): ApprovalView | undefined => inbox.approvals.find((approval) => approval.id === id || approval.call_id === id);
+  attention.show = show;
+  pages.reveal = (what, id) => {
+    const approval = what === "diff" ? find(id) : undefined;
+    if (approval) show(approval);
+    else if (what === "terminal") terminals.reveal({ id, name: "" });
+  };
+
+  /** Commands of the palette and of buttons. None that approves takes an argument: other extensions can call them. */
+  const commands: Record<string, (...words: never[]) => unknown> = {
+    openInbox: () => pages.openSidebar("/"),
+    openTab: () => pages.openTab(),
+    start: () => daemon.start(),
+    nextQuestion: () => {
+      const [next] = inbox.approvals;
+      if (next) show(next);
+      else void vscode.window.showInformationMessage("Nothing waits for you.");
+    },
+    cancelCall: () => palette.end("cancel"),
+    completeCall: () => palette.end("complete"),
+    stopAll: () => palette.stopAll(),
+    undoLast: () => written.undoLast(),
+    undoCall: (call: string) => written.undo(call),
+    openThread: () => palette.openThread(),
+    connectAgent: () => palette.connectAgent(),
+    showTerminal: () => terminals.pick(),
+    showProposal: (id: string) => {
+      const approval = find(id);
+      if (approval) return proposals.open(approval);
+    },
+    allowProposal: () => proposals.allow(),
+    allowEditedProposal: () => proposals.allowEdited(),
+    rejectProposal: () => proposals.reject(),
+    nextHunk: () => vscode.commands.executeCommand("workbench.action.compareEditor.nextChange"),
+  };
+
   context.subscriptions.push(
     log,
     daemon,
+    inbox,
     pages,
+    attention,
+    proposals,
+    written,
+    mcp,
     vscode.window.registerWebviewViewProvider(VIEW, pages, { webviewOptions: { retainContextWhenHidden: true } }),
-    vscode.commands.registerCommand("handrail.openInbox", () => pages.openSidebar("/")),
-    vscode.commands.registerCommand("handrail.openTab", () => pages.openTab()),
-    vscode.commands.registerCommand("handrail.start", () => daemon.start()),
+    vscode.window.registerTreeDataProvider(TREE, proposals),
+    vscode.workspace.registerFileSystemProvider(SCHEME, proposals, { isCaseSensitive: true }),
+    vscode.languages.registerCodeLensProvider({ scheme: "file" }, written),
+    vscode.window.registerTerminalProfileProvider(PROFILE, terminals),
+    ...mcp.register(),
+    ...Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`handrail.${name}`, run)),
     vscode.workspace.onDidChangeConfiguration((change) => {
-      if (change.affectsConfiguration("handrail")) daemon.connect();
+      if (change.affectsConfiguration("handrail.home")) daemon.connect();
     }),
   );
   daemon.connect();

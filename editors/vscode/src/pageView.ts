@@ -24,6 +24,8 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
   private view: vscode.WebviewView | null = null;
   private tab: vscode.WebviewPanel | null = null;
   private badge: vscode.ViewBadge | undefined;
+  /** The path to show in the sidebar, if its view does not exist yet. */
+  private wanted: string | null = null;
   reveal: Reveal = () => undefined;
 
   constructor(
@@ -35,6 +37,8 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
     this.view = view;
     view.badge = this.badge;
     const page = this.add(view.webview);
+    if (this.wanted) page.show(this.wanted);
+    this.wanted = null;
     view.onDidDispose(() => {
       this.view = null;
       this.remove(page);
@@ -59,8 +63,15 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
 
   /** Shows a path of the page in the sidebar. */
   async openSidebar(path?: string): Promise<void> {
+    const page = this.pageOf(this.view?.webview);
+    if (path && page) page.show(path);
+    else this.wanted = path ?? null;
     await vscode.commands.executeCommand(`${VIEW}.focus`);
-    if (path) this.pageOf(this.view?.webview)?.show(path);
+  }
+
+  /** Whether the person can see the page. */
+  get visible(): boolean {
+    return this.view?.visible === true || this.tab?.visible === true;
   }
 
   setBadge(count: number): void {

@@ -236,24 +236,33 @@ class CallData(TypedDict):
 
 class CallDetail(TypedDict):
     allowed_by: str | None
+    answered_at: int | None
+    answered_by: str | None
     approval_id: str | None
     asked: dict[str, JsonValue] | None
+    asked_at: int | None
     assurance: Literal["advisory", "bound", "forwarded"]
     by: str | None
     caller: Caller
     claims: list[Claim]
     client_gone: bool
     completion: Completion | None
+    edited: bool
     elapsed_ms: int
+    ended_at: int | None
+    exit_code: int | None
     files: list[FileChange]
     handed_back: bool
     id: str
     input: dict[str, JsonValue]
     message: str
     preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | None
+    ran_at: int | None
+    ran_ms: int
     receipt: Receipt | None
     result: Result | None
     seq: int
+    signal: str | None
     started_at: int
     status: (
         Literal["running", "waiting"]
@@ -266,6 +275,7 @@ class CallDetail(TypedDict):
     title: str
     tool: str
     usual: Usual | None
+    waited_ms: int
 
 
 class CallHandedBack(TypedDict):
@@ -310,16 +320,25 @@ class CallStopped(TypedDict):
 
 class CallView(TypedDict):
     allowed_by: str | None
+    answered_at: int | None
+    answered_by: str | None
     approval_id: str | None
+    asked_at: int | None
     assurance: Literal["advisory", "bound", "forwarded"]
     by: str | None
     caller: Caller
     client_gone: bool
+    edited: bool
     elapsed_ms: int
+    ended_at: int | None
+    exit_code: int | None
     handed_back: bool
     id: str
     message: str
+    ran_at: int | None
+    ran_ms: int
     seq: int
+    signal: str | None
     started_at: int
     status: (
         Literal["running", "waiting"]
@@ -331,6 +350,7 @@ class CallView(TypedDict):
     title: str
     tool: str
     usual: Usual | None
+    waited_ms: int
 
 
 class Caller(TypedDict):

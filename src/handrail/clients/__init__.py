@@ -18,5 +18,6 @@ EXPORTS = {
     "proof_recipes": "RECIPES",
     "transcripts.transcript": "ClientName Transcript TranscriptCall TranscriptMessage TranscriptPart TranscriptSummary",
     "transcripts.transcripts": "Transcripts UnknownTranscript",
+    "vscode_extension": "NotInstalled VSIX find_editors run_editor",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

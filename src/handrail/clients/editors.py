@@ -1,4 +1,7 @@
-"""VS Code, Zed and JetBrains Junie: editors that get the MCP server only. From their documentation; not tried.
+"""VS Code, Zed and JetBrains Junie. Zed and Junie get the MCP server only, from their documentation; not tried.
+
+VS Code gets our extension (`vscode_extension`), which registers the MCP server over HTTP. An entry for a server on stdio would
+make an agent of VS Code's extension host.
 
 VS Code also loads the hooks of Claude Code and of Copilot CLI, so that their dialects know its tools, too.
 """
@@ -18,7 +21,7 @@ NO_HOOKS = "has no hooks: Handrail sees only the calls to its own tools"
 class VSCode(Editor):
     name = "vscode"
     title = "VS Code"
-    programs = ("code",)
+    programs = ("code", "code-insiders", "codium", "code-server")
     has_hooks = False
     promises = NO_HOOKS + ", unless Claude Code or Copilot CLI is connected, whose hooks VS Code loads"
 
@@ -26,8 +29,7 @@ class VSCode(Editor):
         return _config_folder(machine) / "Code" / "User"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = self.settings_folder(setup, ".vscode")
-        return [member(folder / "mcp.json", ("servers", SERVER), {"type": "stdio", **setup.server()})]
+        return []
 
 
 class Zed(Editor):

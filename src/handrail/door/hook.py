@@ -123,7 +123,7 @@ def main(arguments: list[str]) -> int:
     waiting = _Parents()
     payload = b""
     try:
-        payload = read_payload(waiting)
+        payload = read_payload()
         answer = ask(client, event, payload, waiting, deadline, timeout)
     except Abandoned:
         return 2
@@ -145,12 +145,17 @@ def _parse(arguments: list[str]) -> tuple[list[str], float]:
     return names, timeout
 
 
-def read_payload(parents: _Parents, descriptor: int = 0) -> bytes:
-    """All of stdin. Raises NoAnswer if it is too long, or if its end does not come."""
+def read_payload(descriptor: int = 0) -> bytes:
+    """All of stdin. Raises NoAnswer if it is too long, or if its end does not come.
+
+    A report of a client that has ended meanwhile still counts, so that nobody watches the client here.
+    """
     chunks: list[bytes] = []
     size, deadline = 0, time.monotonic() + STDIN_SECONDS
     while size <= DRAIN_MAX:
-        parents.wait(descriptor, deadline, "the client did not end its payload in time.")
+        left = max(0.0, deadline - time.monotonic())
+        if not select.select([descriptor], [], [], left)[0]:
+            raise NoAnswer("the client did not end its payload in time.")
         chunk = os.read(descriptor, 1 << 20)
         if not chunk:
             break

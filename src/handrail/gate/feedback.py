@@ -48,12 +48,21 @@ def join_comments(reason: str, comments: tuple[Comment, ...]) -> str:
 
 
 def _differing(asked: Json, input: Json) -> list[str]:
-    """Names whose values differ as JSON: 1 is not true, and null is not absent."""
+    """Names whose values differ as JSON: 1 is not true, and null is not absent, but 1.0 is 1."""
     return [name for name in {**asked, **input} if _part(asked, name) != _part(input, name)]
 
 
 def _part(input: Json, name: str) -> str:
-    return json.dumps(input[name], sort_keys=True) if name in input else ""
+    return json.dumps(_normalized(input[name]), sort_keys=True) if name in input else ""
+
+
+def _normalized(value: JsonValue) -> JsonValue:
+    """Whole numbers as integers: a page cannot tell 660.0 from 660, so nobody changed one into the other."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_normalized(item) for item in value]
+    return {key: _normalized(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _describe_change(name: str, asked: Json, input: Json) -> str:

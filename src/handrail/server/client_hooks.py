@@ -48,6 +48,8 @@ MARGIN_SECONDS = 8.0
 """Time between our answer and the end of the client's limit. On a busy machine, a hook takes some of it to start."""
 RECORD_SECONDS = 3.0
 """How long a hook waits, past its time, for an allow that is being recorded. Less than the client's limit leaves."""
+REPORT_SECONDS = 5.0
+"""How long the report of a call may come after its turn, its session or its client has ended."""
 LARGE = 256 << 10
 """Bytes of a payload that is parsed in a thread, to keep the event loop free."""
 MARK = "HANDRAIL_HOSTED"
@@ -131,6 +133,7 @@ class Hooks:
         self._watched: set[ClientProcess] = set()
         self._group: TaskGroup | None = None
         self.observers: list[HookObserver] = []
+        self.report_seconds = REPORT_SECONDS
 
     async def run(self) -> None:
         """Follow the open calls, until cancelled."""
@@ -432,11 +435,24 @@ class Hooks:
 
     def _end_session(self, client: str, event: HookEvent) -> None:
         why = SESSION_OVER if event.kind == "session_ended" else NO_REPORT
-        for each in self._running():
-            if (each.client, each.event.session) == (client, event.session):
-                is_harmless = each.event.work is not None and each.event.work.sort == "harmless"
-                end = WorkEnd(output=HARMLESS) if is_harmless else WorkEnd(unknown=why, by_files=True)
-                each.work.report_end(end)
+        same = [
+            each for each in self._running() if (each.client, each.event.session) == (client, event.session)
+        ]
+        self._end_unreported(same, why)
+
+    def _end_unreported(self, calls: list[HookCall], why: str) -> None:
+        for each in calls:
+            each.work.check_files()  # an edit may be done
+        if calls and self._group is not None:
+            self._group.start_soon(self._end_later, calls, why)
+
+    async def _end_later(self, calls: list[HookCall], why: str) -> None:
+        """End calls without a report, unless one is on its way: some clients do not wait for the hooks that report."""
+        await anyio.sleep(self.report_seconds)
+        for each in calls:
+            is_harmless = each.event.work is not None and each.event.work.sort == "harmless"
+            end = WorkEnd(output=HARMLESS) if is_harmless else WorkEnd(unknown=why, by_files=True)
+            each.work.report_end(end)
 
     def _check_unreported(self, client: str, event: HookEvent) -> None:
         """Settle the edits of this session that the client does not report, if they are done."""
@@ -460,17 +476,13 @@ class Hooks:
         """End the calls of a client that ended without a report, and mark those that it was told to repeat."""
         try:
             await wait_for_exit(process.pid, process.start)
-            for each in list(self._calls.values()):
-                if each.work.process == process:
-                    self._lose_client(each)
+            lost = [each for each in self._calls.values() if each.work.process == process]
+            self._end_unreported([each for each in lost if each.work.begun and each.delivered], CLIENT_OVER)
+            for each in lost:
+                if each.call is not None and each.is_kept and each.call.outcome is None:
+                    self._gate.mark_client_gone(each.call)
         finally:
             self._watched.discard(process)
-
-    def _lose_client(self, opened: HookCall) -> None:
-        if opened.work.begun and opened.delivered:
-            opened.work.report_end(WorkEnd(unknown=CLIENT_OVER, by_files=True))
-        elif opened.call is not None and opened.is_kept and opened.call.outcome is None:
-            self._gate.mark_client_gone(opened.call)
 
     def _build_caller(self, client: str, event: HookEvent) -> Caller:
         workspace = self._find_workspace(event.cwd) if event.cwd.startswith("/") else None

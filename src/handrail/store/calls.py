@@ -131,6 +131,16 @@ class CallRecord:
     opened_seq: int
     settled_seq: int | None
     stopped_seq: int | None
+    exit_code: int | None
+    """Of the command that the call ran; None if it ran none, or a signal ended it."""
+    signal: str | None
+    asked_at: int | None
+    """When its latest approval was opened."""
+    answered_at: int | None
+    """When a person or a rule answered it; None if it ended another way."""
+    answered_by: str | None
+    edited: bool
+    """Allowed with an edited input or content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,7 +314,16 @@ _OPEN = ("waiting", "running")
 _STATUS = f"""coalesce(calls.ending, CASE WHEN EXISTS (
     SELECT 1 FROM approvals WHERE approvals.call = calls.id AND {IS_OPEN}
 ) THEN 'waiting' ELSE 'running' END)"""
-_CALLS = f"SELECT calls.*, {_STATUS} AS status FROM calls"
+_ANSWER = ", ".join(
+    f"(SELECT approvals.{column} FROM approvals WHERE approvals.id = calls.approval) AS {name}"
+    for column, name in (
+        ("opened_at", "asked_at"),
+        ("answered_at", "answered_at"),
+        ("answered_by", "answered_by"),
+        ("edited", "edited"),
+    )
+)
+_CALLS = f"SELECT calls.*, {_STATUS} AS status, {_ANSWER} FROM calls"
 _SEARCHED = ("calls.title", "calls.tool", "calls.client", "calls.id", "calls.message")
 _COLUMN = "(" + " OR ".join(rf"{column} LIKE ? ESCAPE '\'" for column in _SEARCHED) + ")"
 _NAMES = "calls.id || ' ' || calls.tool || ' ' || calls.title || ' ' || calls.client"
@@ -317,7 +336,7 @@ ORDER BY opened_seq DESC LIMIT ?"""
 
 
 def call_of(row: sqlite3.Row) -> CallRecord:
-    return CallRecord(caller=caller_of(row), **columns_of(row, _CALL_COLUMNS))
+    return CallRecord(caller=caller_of(row), edited=bool(row["edited"]), **columns_of(row, _CALL_COLUMNS))
 
 
 def detail_of(
@@ -364,7 +383,7 @@ def _payload_adapter() -> TypeAdapter[CallPayload]:
     return TypeAdapter(CallPayload)
 
 
-_CALL_COLUMNS = column_names(CallRecord, "caller")
+_CALL_COLUMNS = column_names(CallRecord, "caller", "edited")
 
 _OfCall = CallOpened | CallStarted | CallHandedBack | CallClientGone | CallSettled | CallStopped
 
@@ -402,9 +421,17 @@ def _started(seq: int, at: int, event: CallStarted) -> list[Statement]:
 
 def _settled(seq: int, at: int, event: CallSettled) -> list[Statement]:
     stopped_at = at if event.receipt.stopped else None
-    row = (event.ending, event.by, event.message, at, seq, stopped_at, event.call)
+    ended = (event.ending, event.by, event.message, at, seq, stopped_at)
+    row = (*ended, *_exit_of(event.result), event.call)
     rule = actor_from_text(event.by).rule if event.ending == "denied" else None
     return [(_SETTLED, row), *([used_by_settling(seq, at, rule, event.call)] if rule else [])]
+
+
+def _exit_of(result: Result | None) -> tuple[int | None, str | None]:
+    """The exit code and the signal in a result."""
+    data = result.data if result else {}
+    code, signal = data.get("exit_code"), data.get("signal")
+    return (code if type(code) is int else None), (signal if isinstance(signal, str) else None)
 
 
 _OPENED = """
@@ -415,7 +442,10 @@ _STARTED = """
 UPDATE calls SET started_at = ?, started_seq = ?, allowed_by = ? WHERE id = ? AND started_seq IS NULL"""
 _HANDED_BACK = "UPDATE calls SET handed_back_at = ? WHERE id = ? AND handed_back_at IS NULL"
 _CLIENT_GONE = "UPDATE calls SET client_gone_at = ? WHERE id = ? AND client_gone_at IS NULL"
-_SETTLED = """
-UPDATE calls SET ending = ?, settled_by = ?, message = ?, settled_at = ?, settled_seq = ?, stopped_at = ?
+# Other tools report the exit code of a terminal they look at, which is not how their own call ended.
+_RUNS_COMMAND = "tool IN ('execute_command', 'client_work')"
+_SETTLED = f"""
+UPDATE calls SET ending = ?, settled_by = ?, message = ?, settled_at = ?, settled_seq = ?, stopped_at = ?,
+    exit_code = CASE WHEN {_RUNS_COMMAND} THEN ? END, signal = CASE WHEN {_RUNS_COMMAND} THEN ? END
 WHERE id = ? AND ending IS NULL"""
 _STOPPED = "UPDATE calls SET stopped_at = ?, stopped_seq = ? WHERE id = ? AND stopped_seq IS NULL"

@@ -1,7 +1,7 @@
 """Watched processes: the keeper client, terminals, their output and input, and waits on them."""
 
 EXPORTS = {
-    "descendants": "Identity end_descendants list_descendants",
+    "descendants": "EndedProcesses Identity end_descendants list_descendants",
     "editor_process": "EditorProcess Relation find_editor_process is_running",
     "input.keys": "UnknownKey encode",
     "input.typing_history": "RELEASED_BY",

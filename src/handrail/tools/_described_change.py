@@ -1,4 +1,4 @@
-"""A change of files in the input of an agent's own tool: a unified diff, or a list of changes by path.
+"""A change of files in the input of an agent's own tool: a unified diff, a list of changes by path, or a new content.
 
 Agents name the fields differently. Whatever stands in them is the agent's word: the paths in the headers of a
 diff are claimed like all the others, so that a diff cannot name a file that the rules do not see.
@@ -48,6 +48,8 @@ def find_change(input: JsonValue) -> DescribedChange | None:
     for name in _BY_PATH:
         if isinstance(changes := input.get(name), dict):
             return _change_by_path(changes)
+    if input.keys() == {"path", "content"}:
+        return _change_by_path({str(input["path"]): {"type": "add", "content": input["content"]}})
     diffs = [value for name, value in input.items() if name in _DIFFS and isinstance(value, str)]
     diff = diffs[0] if len(diffs) == 1 else ""
     if not _HUNK.search(diff):

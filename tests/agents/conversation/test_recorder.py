@@ -107,6 +107,42 @@ def test_ten_thousand_updates_keep_their_order() -> None:
     assert "".join(text for _, text in page.parts).split() == [str(n) for n in range(10_000)]
 
 
+def test_the_output_of_a_terminal_that_codex_has_itself_is_shown() -> None:
+    page = Page()
+    terminal = {"type": "terminal", "terminalId": "1"}
+    page.hears("tool_call", toolCallId="1", kind="execute", status="in_progress", content=[terminal])
+    for word in ("begun\n", "ended\n"):
+        output = {"terminal_output_delta": {"data": word, "terminal_id": "1"}}
+        page.hears("tool_call_update", toolCallId="1", _meta=output)
+    page.hears("tool_call_update", toolCallId="1", status="completed", _meta={"terminal_exit": {"code": 0}})
+    [call] = page.calls
+    assert call["content"] == [{"kind": "text", "text": "begun\nended\n"}]
+
+
+def test_a_call_of_ours_is_one_with_the_card_in_which_the_agent_names_it() -> None:
+    write = OwnCall("c1", "write_file", "write a", {"path": "a", "content": ""})
+    codex = {"title": "mcp.handrail.write_file", "kind": "execute"}
+    named = {"server": "handrail", "tool": "write_file", "arguments": write.input}
+    goose = {"title": "handrail: write file · a", "kind": "other", "rawInput": write.input}
+    for told in ({**codex, "rawInput": named}, goose):
+        page = Page()
+        page.hears("tool_call", toolCallId="1", **told)
+        page.recorder.link("", write)
+        assert [call["call"] for call in page.calls] == ["c1"]
+    page = Page()
+    page.hears("tool_call", toolCallId="1", **codex, rawInput={**named, "arguments": {"path": "b"}})
+    page.recorder.link("", write)
+    assert [call["call"] for call in page.calls] == [None, "c1"]
+
+
+def test_a_command_of_ours_is_one_with_the_card_whose_line_it_contains() -> None:
+    page = Page()
+    page.hears("tool_call", toolCallId="1", title="Bash", kind="execute", rawInput={"command": "make test"})
+    line = "/bin/bash -c 'cd /w && make test'"
+    page.recorder.link("", OwnCall("c1", "execute_command", line, {"command": line}))
+    assert [call["call"] for call in page.calls] == ["c1"]
+
+
 def test_a_call_is_one_part_however_many_updates_tell_of_it() -> None:
     page = Page()
     page.hears("tool_call", toolCallId="1", title="Edit a.py", kind="edit", status="pending")

@@ -10,6 +10,7 @@ from tests.support.processes import is_alive
 from tests.support.scripted_agent import Obj
 
 from handrail.agents.conversation.thread_prompts import PromptReceipt
+from handrail.store.events import CallStopped
 from handrail.store.threads.thread_records import MessageRecord
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +61,40 @@ async def test_commands_that_outlive_the_cancel_are_ended_and_named(tmp_path: Pa
         assert [pid for pid in commands if is_alive(pid)] == []
         assert text(await scene.ask(thread, {"say": "still here"})) == "still here"
         assert await scene.stage.agent() is agent, "the agent itself is not touched"
+
+
+async def test_the_receipt_of_the_call_that_ran_lists_them(tmp_path: Path) -> None:
+    def asks(id: str, line: str) -> list[Obj]:
+        tool_call = {"toolCallId": id, "title": line, "kind": "execute", "rawInput": {"command": line}}
+        return [{"tool_call": {**tool_call, "status": "pending"}}, {"ask": {"toolCall": tool_call}}]
+
+    async with conversation_host(tmp_path) as scene:
+        thread = scene.thread()
+        done: Obj = {"tool_call_update": {"toolCallId": "1", "status": "completed"}}
+        spawns: list[Obj] = [{"spawn": "p0"}, {"tell": "p0"}, {"say": "ready"}, HANG]
+        prompted = await scene.say(
+            thread, *asks("1", "touch a"), done, *asks("2", "touch b; sleep 9"), *spawns
+        )
+        ended, running = [await allowed(scene, thread) for _ in range(2)]
+        await scene.saying(thread, "ready")
+        [command] = pids(await scene.last(thread))
+        cancel(scene, prompted)
+        await noted(scene, thread, prompted.operation)
+
+        [stopped] = await scene.facts(CallStopped)
+        assert (stopped.call, ended != running) == (running, True)
+        assert [process.pid for process in stopped.receipt.processes_stopped] == [command]
+        history = await scene.records.calls.get(running)
+        assert history is not None
+        assert history.receipt == stopped.receipt
+        assert (stopped.receipt.ended_by, stopped.receipt.stopped) == ("agent_work", True)
+
+
+async def allowed(scene: ConversationHost, thread: str) -> str:
+    """Allow the work that is asked about; the id of its call."""
+    call = await scene.asked(thread)
+    await scene.decide(call, "allow")
+    return call.id
 
 
 async def test_what_ran_before_the_prompt_and_what_the_agent_speaks_to_lives_on(tmp_path: Path) -> None:

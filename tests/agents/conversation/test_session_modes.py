@@ -23,6 +23,9 @@ def modes(current: str, *others: str) -> Any:
         ("gemini", "yolo", "nobody"),
         ("goose", "auto", "nobody"),
         ("codex", "full-access", "nobody"),
+        ("codex", "agent", "nobody"),
+        ("codex", "agent-full-access", "nobody"),
+        ("codex", "read-only", "everything"),
         ("vibe", "accept-edits", "commands"),
         ("vibe", "auto-approve", "nobody"),
         ("copilot", "https://example.org/session-modes#autopilot", "nobody"),
@@ -35,7 +38,8 @@ def test_known_modes_say_whom_the_agent_asks(agent: str, mode: str, asks: str) -
 
 
 @pytest.mark.parametrize(
-    ("agent", "mode"), [("codex", "auto"), ("claude", "auto"), ("any", "build"), ("any", "")]
+    ("agent", "mode"),
+    [("codex", "auto"), ("codex", "workspace-write"), ("claude", "auto"), ("any", "build"), ("any", "")],
 )
 def test_of_other_modes_nothing_is_claimed(agent: str, mode: str) -> None:
     assert find_asking(agent, modes(mode, "default")) is None

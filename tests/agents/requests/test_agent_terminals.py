@@ -258,27 +258,27 @@ async def test_a_command_that_a_person_denies_is_an_error_with_their_reason(aski
 
 
 async def test_a_terminal_is_there_when_a_person_has_allowed_it(asking: RequestingAgent) -> None:
-    told = await asking.both("terminal/create", {"kind": "allow"}, command="echo", args=["hi"])
+    told = await asking.both("terminal/create", {"kind": "allow"}, command="nice", args=["echo", "hi"])
     assert await ended(asking, told["terminalId"]) == {"exitCode": 0, "signal": None}
     assert (await output(asking, told["terminalId"]))["output"] == "hi\n"
 
 
 async def test_an_agent_reads_what_a_person_changed_and_said(asking: RequestingAgent) -> None:
-    command = {"command": "echo theirs", "cwd": str(asking.root), "background": True}
-    edited = {"input": {**command, "command": "echo mine"}, "reason": "be brief"}
-    told = await asking.both("terminal/create", edited, command="echo theirs", outputByteLimit=1000)
+    command = {"command": "nice echo theirs", "cwd": str(asking.root), "background": True}
+    edited = {"input": {**command, "command": "nice echo mine"}, "reason": "be brief"}
+    told = await asking.both("terminal/create", edited, command="nice echo theirs", outputByteLimit=1000)
     await ended(asking, told["terminalId"])
     assert (await output(asking, told["terminalId"]))["output"] == (
-        '[A person changed this call before allowing it: `command` is "echo mine" instead of "echo theirs".]\n'
+        '[A person changed this call before allowing it: `command` is "nice echo mine" instead of "nice echo theirs".]\n'
         "[The person who allowed it says: be brief]\n"
         "mine\n"
     )
 
 
 async def test_words_of_ours_never_make_more_bytes_than_were_asked_for(asking: RequestingAgent) -> None:
-    command = {"command": "seq 100", "cwd": str(asking.root), "background": True}
-    edited = {"input": {**command, "command": "seq 200"}}
-    told = await asking.both("terminal/create", edited, command="seq 100", outputByteLimit=20)
+    command = {"command": "nice seq 100", "cwd": str(asking.root), "background": True}
+    edited = {"input": {**command, "command": "nice seq 200"}}
+    told = await asking.both("terminal/create", edited, command="nice seq 100", outputByteLimit=20)
     await ended(asking, told["terminalId"])
     told = await output(asking, told["terminalId"])
     assert (told["output"], told["truncated"]) == ("196\n197\n198\n199\n200\n", True)

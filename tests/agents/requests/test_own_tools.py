@@ -34,6 +34,24 @@ def claude(**server: str) -> Json:
     }
 
 
+def codex_form(server: str = "handrail", kind: str = "mcp_tool_call", **params: JsonValue) -> Json:
+    """Codex' question about an MCP call, as Zed's adapter sends it."""
+    about: Json = {"codex_approval_kind": kind, "tool_params": {**WRITE, **params}}
+    return {
+        "server_name": server,
+        "id": "mcp_tool_call_approval_1",
+        "request": {"mode": "form", "_meta": about},
+    }
+
+
+CALLED: Json = {
+    "title": "Tool: handrail/write_file",
+    "rawInput": {"server": "handrail", "tool": "write_file", "arguments": WRITE},
+}
+"""The same call, as that adapter announces it."""
+COPILOT: Json = {"kind": "edit", "title": "handrail-write_file", "rawInput": WRITE}
+
+
 @pytest.fixture
 async def here(home: Path, caller: Caller) -> AsyncGenerator[RequestingAgent]:
     async with requesting_agent(home, caller, default="ask", agrees=False) as found:
@@ -69,7 +87,24 @@ OURS: dict[str, tuple[Json, Json]] = {
         },
     ),
     "goose": ({}, {"kind": "other", "title": "handrail: write file", "rawInput": WRITE}),
+    "goose, with its first argument": (
+        {},
+        {"kind": "other", "title": "handrail: write file · a.txt", "rawInput": WRITE},
+    ),
     "opencode": ({}, {"kind": "other", "title": "handrail_write_file", "rawInput": WRITE}),
+    "fast-agent": (
+        {"kind": "edit", "title": "handrail/write_file"},
+        {"kind": "edit", "title": "handrail/write_file", "rawInput": WRITE},
+    ),
+    "copilot": (COPILOT, {"kind": "other", "title": "Write file", "rawInput": WRITE}),
+    "copilot, a command": (
+        {"kind": "execute", "title": "handrail-execute_command", "rawInput": RUN},
+        {"kind": "other", "title": "Run command", "rawInput": RUN},
+    ),
+    "codex, by Zed's adapter": (
+        CALLED,
+        {"title": "Approve Write file", "content": said("Allow the server?"), "rawInput": codex_form()},
+    ),
     "codex": (
         {
             "kind": "execute",
@@ -141,6 +176,43 @@ NOT_OURS: dict[str, tuple[Json, Json]] = {
         {},
         {"title": "write_file (handrail MCP Server)", "content": said("[Payload omitted due to length]")},
     ),
+    "a shell line of Copilot's that the model has described so": (
+        {
+            "kind": "execute",
+            "title": "handrail-execute_command",
+            "rawInput": {**RUN, "description": "handrail-execute_command"},
+        },
+        {"kind": "other", "title": "Run command", "rawInput": RUN},
+    ),
+    "Copilot's own tool with our title": (
+        COPILOT,
+        {"kind": "edit", "title": "Write file", "rawInput": WRITE},
+    ),
+    "an edit with a place": (
+        {},
+        {"kind": "edit", "title": "handrail/write_file", "rawInput": WRITE, "locations": [{"path": "a.txt"}]},
+    ),
+    "an edit of a file with such a path": (
+        {},
+        {
+            "kind": "edit",
+            "title": "handrail/write_file",
+            "rawInput": {**WRITE, "path": "/w/handrail/write_file"},
+        },
+    ),
+    "an edit with another form of name": (
+        {},
+        {"kind": "edit", "title": "mcp__handrail__write_file", "rawInput": WRITE},
+    ),
+    "a command with such a name": (
+        {},
+        {"kind": "execute", "title": "handrail/execute_command", "rawInput": RUN},
+    ),
+    "another tool's title": (COPILOT, {"kind": "other", "title": "Run command", "rawInput": WRITE}),
+    "a form of another server": (CALLED, {"rawInput": codex_form(server="other")}),
+    "a form about something else": (CALLED, {"rawInput": codex_form(kind="exec")}),
+    "a form with other arguments": (CALLED, {"rawInput": codex_form(path="b.txt")}),
+    "a form without a call": ({"title": "Tool: handrail/write_file"}, {"rawInput": codex_form()}),
     "another title before": (
         {"title": "mcp__other__write_file"},
         {"title": "mcp__handrail__write_file", "rawInput": WRITE},

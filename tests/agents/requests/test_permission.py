@@ -60,9 +60,10 @@ def copilot(**raw: Any) -> dict[str, Any]:
     return {"request": {"kind": "execute", "title": "Make a file", "rawInput": raw}}
 
 
-def opencode(*, announced: Any, asked: Any) -> dict[str, Any]:
-    known = {"kind": "execute", "title": "bash", "rawInput": announced}
-    return {"known": known, "request": {"kind": "execute", "title": "bash", "rawInput": asked}}
+def opencode(*, announced: Any, asked: Any, **more: Any) -> dict[str, Any]:
+    known = {"kind": "execute", "title": "bash", "rawInput": announced, **more}
+    asks: dict[str, Any] = {"kind": "execute", "title": "bash", "rawInput": asked, "locations": []}
+    return {"known": known, "request": asks}
 
 
 def goose(**raw: Any) -> dict[str, Any]:
@@ -117,6 +118,43 @@ async def test_the_command_is_read_from_where_each_agent_puts_it(
         True,
         str(root),
     )
+
+
+async def test_an_empty_list_in_the_request_takes_nothing_away(home: Path, caller: Caller) -> None:
+    wire = opencode(announced={"cwd": "."}, asked={"command": LINE}, locations=[{"path": "."}])
+    found = await plan(home, caller, **wire)
+    assert isinstance(found.preview, CommandPreview)
+    assert found.preview.command == LINE
+    assert assess(found.claims).level == "medium"
+    wire = opencode(announced={"cwd": "."}, asked={"command": LINE}, locations=[{"path": "/etc/shadow"}])
+    assert assess((await plan(home, caller, **wire)).claims).level == "high"
+
+
+def goose_write(title: str, **raw: Any) -> dict[str, Any]:
+    return {"kind": "other", "title": title, "rawInput": {"path": "a.txt", "content": "hello\n", **raw}}
+
+
+async def test_a_file_that_goose_writes_is_shown_with_its_content(home: Path, caller: Caller) -> None:
+    found = await plan(home, caller, goose_write("write · a.txt"))
+    assert isinstance(found.preview, DiffPreview)
+    assert (found.preview.path, "+hello" in found.preview.diff) == ("a.txt", True)
+    assert [claim.action for claim in found.claims] == ["write"]
+    assert assess(found.claims).level == "medium"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        goose_write("write · b.txt"),
+        goose_write("deploy: write · a.txt"),
+        goose_write("write"),
+        goose_write("write · a.txt", run="rm -rf /"),
+    ],
+)
+async def test_other_tools_with_such_an_input_stay_unclear(
+    home: Path, caller: Caller, request_: dict[str, Any]
+) -> None:
+    assert assess((await plan(home, caller, request_)).claims).level == "high"
 
 
 EVIL = "rm -rf /"

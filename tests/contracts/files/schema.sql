@@ -1,4 +1,4 @@
--- handrail.db: user_version 7
+-- handrail.db: user_version 8
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -122,7 +122,7 @@ CREATE TABLE calls (
     started_seq    INTEGER REFERENCES events (seq),
     settled_seq    INTEGER REFERENCES events (seq),
     stopped_seq    INTEGER REFERENCES events (seq)
-) STRICT;
+, exit_code INTEGER, signal TEXT) STRICT;
 
 CREATE TABLE compacted (
     first        INTEGER NOT NULL,

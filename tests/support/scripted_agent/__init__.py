@@ -53,7 +53,8 @@ Misbehaviour
   {"log": "path", "say": …}: any output step; each piece is noted in that file with its time, before it is sent
 
 How the prompt ends
-  {"stop": "max_tokens", "usage": {…}, …any other field of the answer}     {"fail": {"code": -32603, "message": …, "data": …}}
+  {"stop": "max_tokens", "usage": {…}, …any other field of the answer}     {"fail": {"code": -32603, "message": …, "data": …}} (with
+  "after_cancel": true only in a session in which a prompt was cancelled)
   {"if": "$x.outcome.outcome", "is": "selected", "then": [steps], "else": [steps]}
 """
 

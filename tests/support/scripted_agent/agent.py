@@ -153,6 +153,7 @@ class Agent:
     def cancel(self, params: Obj) -> None:
         session = self.sessions.get(params["sessionId"])
         if session is not None and session.running is not None and not session.ignores_cancel:
+            session.was_cancelled = True
             session.running.cancel()
 
     async def steer(self, params: Obj) -> Obj:

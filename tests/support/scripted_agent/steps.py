@@ -353,7 +353,8 @@ class Actor:
         raise Ended({"stopReason": step["stop"], **answer})
 
     async def do_fail(self, step: Obj) -> None:
-        raise Refused(step["fail"])
+        if self.session.was_cancelled or not step.get("after_cancel"):
+            raise Refused(step["fail"])
 
     async def do_if(self, step: Obj) -> None:
         await self.act(step.get("then" if step["if"] == step["is"] else "else", ()))

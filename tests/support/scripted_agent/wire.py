@@ -68,7 +68,7 @@ class Session:
         self.id, self.opened = id, opened
         self.said: list[Obj] = []
         self.prompt: list[Obj] = []
-        self.ignores_cancel = False
+        self.ignores_cancel = self.was_cancelled = False
         self.on_cancel: list[Obj] = []
         self.cancel_stop = "cancelled"
         self.waits_for_answers = False

@@ -31,18 +31,41 @@ export function pageKeys(controller: InboxController): KeyBinding[] {
     { key: "g x", does: "go to the terminals", act: () => route.go("terminals") },
     { key: "g r", does: "go to the rules", act: () => route.go("rules") },
     { key: "/", does: "filter", act: filter },
-    { key: "Escape", does: "back", act: () => back(controller) },
+    { key: "Escape", does: "close what is open on top", act: () => back(controller) },
     { key: "?", does: "these keys", act: () => (controller.helpOpen = true) },
   ];
 }
 
-/** On a narrow page the detail is opened first: nothing is decided from a list row. */
+/**
+ * Acts on the open call only, and only if it is in sight. On a narrow page the detail is opened first: nothing is
+ * decided from a list row. In a thread the card is scrolled into view first.
+ */
 function seen(controller: InboxController, act: () => void): void {
-  if (controller.selected) act();
+  const card = route.place.thread ? document.querySelector(`[data-card="${controller.selected}"]`) : null;
+  if (controller.selected && card && !isInSight(card)) {
+    card.scrollIntoView({ block: "nearest" });
+    controller.guard.arm();
+  } else if (controller.selected) act();
   else {
     const row = document.activeElement?.closest<HTMLElement>("[data-call]")?.dataset.call;
     if (row) route.openCall(row);
   }
+}
+
+function isInSight(card: Element): boolean {
+  const { top, bottom } = card.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
+}
+
+/** Opens the next question, as `j` does on a card that needs nobody any more. */
+export function goNext(controller: InboxController): void {
+  const next = controller.nextQuestion;
+  if (!next) return;
+  route.openCall(next);
+  flushSync();
+  const row = document.getElementById(`row-${next}`);
+  row?.focus();
+  row?.scrollIntoView({ block: "nearest" });
 }
 
 function onOpen(controller: InboxController, act: (id: string) => void): void {
@@ -62,11 +85,12 @@ function rows(): HTMLElement[] {
 }
 
 function move(controller: InboxController, step: number): void {
+  if (step > 0 && controller.wide.current && controller.nextQuestion) return goNext(controller);
   const all = rows();
   const things = all.map((row) => row.parentElement?.dataset ?? {});
   const focused = all.indexOf(document.activeElement as HTMLElement);
   const open = route.place.thread ?? controller.selected ?? route.place.terminal ?? "";
-  const at = focused >= 0 ? focused : things.findIndex(({ call, terminal, thread }) => (call ?? terminal ?? thread) === open);
+  const at = focused >= 0 && !(controller.wide.current && things[focused]?.call) ? focused : things.findIndex(({ call, terminal, thread }) => (call ?? terminal ?? thread) === open);
   const to = Math.max(0, Math.min(all.length - 1, at + step));
   all[to]?.focus();
   all[to]?.scrollIntoView({ block: "nearest" });
@@ -87,8 +111,9 @@ function filter(): void {
 function back(controller: InboxController): void {
   if (controller.answers.mode !== "choose") return controller.answers.begin("choose");
   if (document.activeElement instanceof HTMLInputElement || document.activeElement instanceof HTMLTextAreaElement) return document.activeElement.blur();
+  if (controller.whyOpen) return void (controller.whyOpen = false);
   const from = route.place.call ?? route.place.terminal ?? route.place.thread;
-  if (!from) return;
+  if (!from || controller.wide.current) return; // on a wide page nothing covers the list: what is shown stays
   route.close();
-  if (!controller.wide.current) requestAnimationFrame(() => ["row", "terminal", "thread"].map((kind) => document.getElementById(`${kind}-${from}`)).find(Boolean)?.focus());
+  requestAnimationFrame(() => ["row", "terminal", "thread"].map((kind) => document.getElementById(`${kind}-${from}`)).find(Boolean)?.focus());
 }

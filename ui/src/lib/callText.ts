@@ -24,7 +24,7 @@ const EXPIRED = /^Expired: (?=nobody answered)/;
 export function callStatus(call: KnownCall, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): StatusLabel {
   if ((asked === "expired" && call.status !== "waiting") || (call.status === "failed" && EXPIRED.test(call.message))) return { sign: "expired", tone: "violet", word: "expired" };
   if (asked === "withdrawn" && call.status !== "waiting" && call.status !== "running") return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
-  if (asks && call.status !== "waiting") return { sign: "needs", tone: "amber", word: inputRequestText(asks) };
+  if (asks && call.status === "running") return { sign: "needs", tone: "amber", word: inputRequestText(asks) };
   switch (call.status) {
     case "waiting":
       return { sign: "needs", tone: "amber", word: call.client_gone ? "needs you, client gone" : "needs you" };
@@ -35,20 +35,28 @@ export function callStatus(call: KnownCall, asks: Asks | null = null, asked: App
       return { sign: "running", tone: "blue", word: "running" };
     case "done": {
       const rule = decidingRule(call);
+      const failure = exitFailure(call);
+      if (failure) return { sign: "failed", tone: "red", word: isUnasked(call) ? `${failure}, unasked` : failure };
       if (isUnasked(call)) return { sign: "done", tone: "amber", word: "done, unasked" };
-      return rule ? { sign: "rule", tone: "green", word: "done, by rule" } : { sign: "done", tone: "green", word: "done" };
+      return { sign: rule ? "rule" : "done", tone: "green", word: "done" };
     }
     case "completed":
       return { sign: "completed", tone: "teal", word: call.stopped ? "completed" : "completed, runs on" };
     case "failed":
-      return { sign: "failed", tone: "red", word: isUnasked(call) ? "failed, unasked" : "failed" };
+      return { sign: "failed", tone: "red", word: `${exitFailure(call) ?? "failed"}${isUnasked(call) ? ", unasked" : ""}` };
     case "denied":
-      return { sign: "denied", tone: "red", word: decidingRule(call) ? "denied by rule" : "denied" };
+      return { sign: "denied", tone: "red", word: "denied" };
     case "cancelled":
       return { sign: "cancelled", tone: "grey", word: call.stopped ? "cancelled" : "cancelled, stopping" };
     case "interrupted":
       return { sign: "gone", tone: "violet", word: isUnasked(call) ? "interrupted, unasked" : "interrupted" };
   }
+}
+
+/** How the command of a call failed: `exit 1`, `SIGKILL`; null if it did not. The call itself may well be `done`. */
+export function exitFailure({ exit_code, signal }: Pick<CallView, "exit_code" | "signal">): string | null {
+  if (exit_code) return `exit ${exit_code}`;
+  return signal;
 }
 
 /** The rule that allowed or denied the call, unless a person did. */

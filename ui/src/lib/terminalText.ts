@@ -15,9 +15,9 @@ export function terminalStatus(terminal: TerminalView): StatusLabel {
 
 function ending({ lost, signal, exit_code }: TerminalView): StatusLabel {
   if (lost) return { sign: "gone", tone: "violet", word: "lost" };
-  if (signal) return { sign: "cancelled", tone: "grey", word: `ended: ${signal}` };
-  if (exit_code === 0) return { sign: "done", tone: "green", word: "ended 0" };
-  return { sign: "failed", tone: "red", word: exit_code === null ? "ended" : `ended ${exit_code}` };
+  if (signal) return { sign: "cancelled", tone: "grey", word: signal };
+  if (exit_code === 0) return { sign: "done", tone: "green", word: "exit 0" };
+  return { sign: "failed", tone: "red", word: exit_code === null ? "ended" : `exit ${exit_code}` };
 }
 
 /** The input that a terminal waits for, if it is worth showing: in a person's own terminal only a secret is. */

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { ApprovalView, Event, EventOf, LiveEntries, State } from "../api/types.ts";
-import { buildSections, freezeSections, nextAfter, terminalsNeedingInput } from "../features/inbox/sections.ts";
+import { buildSections, freezeSections, nextAfter, pinSection, terminalsNeedingInput } from "../features/inbox/sections.ts";
+import { callStatus } from "../lib/callText.ts";
+import { runningSince } from "../lib/callTimes.ts";
 import { advance, type Model, modelFromState, withFetchedFacts } from "./model.ts";
 
 const caller = { door: "stdio", client: "claude", key: "k", workspace: "/home/me/api", thread: null, operation: null } as const;
@@ -233,4 +235,66 @@ test("a terminal that ended is no longer among those that run, and asks nobody",
   const ended = then(model, { kind: "TerminalEnded", terminal: "t1", exit_code: 0, signal: null, bytes: 1, lost: false });
   assert.equal(ended.terminals.size, 0);
   assert.deepEqual(terminalsNeedingInput(ended), []);
+});
+
+function started(call: string, allowed_by = `approval a-${call}`): Event {
+  return { kind: "CallStarted", call, claims: [], allowed_by, rules: [], files: [] };
+}
+
+/** The model after events at these times. */
+function at(model: Model, ...facts: readonly (readonly [number, Event])[]): Model {
+  const entries = facts.map(([when, event], n) => ({ seq: model.seq + 1 + n, at: when, event }));
+  return advance(model, { now: 60_000, entries }, 2000) ?? assert.fail();
+}
+
+test("waiting for an answer and running are counted apart", () => {
+  const asking = at(empty(), [1000, opened("c1")], [1010, asked("c1")]);
+  assert.deepEqual([asking.calls.get("c1")?.asked_at, asking.calls.get("c1")?.ran_at], [1010, null]);
+  const running = at(asking, [110_000, answered("allow")], [110_010, started("c1")]);
+  const call = running.calls.get("c1") ?? assert.fail();
+  assert.deepEqual([call.answered_at, call.answered_by, call.ran_at, call.waited_ms], [110_000, "phone", 110_010, 109_010]);
+  assert.equal(runningSince(call), call.since + 109_010);
+  const over = at(running, [110_110, settled("c1")]).calls.get("c1") ?? assert.fail();
+  assert.deepEqual([over.ended_at, over.waited_ms, over.ran_ms], [110_110, 109_010, 100]);
+});
+
+test("a call that was denied has waited and never run", () => {
+  const call = at(empty(), [1000, opened("c1")], [1010, asked("c1")], [5000, answered("deny")]).calls.get("c1") ?? assert.fail();
+  assert.deepEqual([call.ran_at, call.ran_ms, call.waited_ms, call.ended_at], [null, 0, 4000, 5000]);
+});
+
+test("a call that no one was asked about has not waited", () => {
+  const call = at(empty(), [1000, opened("c1")], [1005, started("c1", "rule r1")], [1105, settled("c1")]).calls.get("c1") ?? assert.fail();
+  assert.deepEqual([call.waited_ms, call.ran_ms], [0, 100]);
+});
+
+test("a command that exits with non-zero is not shown as done", () => {
+  const ended = (data: Record<string, unknown>): Event => ({ ...settled("c1"), result: { text: "", data } }) as Event;
+  const label = (data: Record<string, unknown>) => callStatus(then(empty(), opened("c1"), started("c1"), ended(data)).calls.get("c1") ?? assert.fail());
+  assert.deepEqual(label({ exit_code: 1 }), { sign: "failed", tone: "red", word: "exit 1" });
+  assert.deepEqual(label({ exit_code: null, signal: "SIGKILL" }), { sign: "failed", tone: "red", word: "SIGKILL" });
+  assert.deepEqual(label({ exit_code: 0 }), { sign: "done", tone: "green", word: "done" });
+});
+
+test("the exit code of a terminal that a call only looks at is not its own", () => {
+  const looks: Event = { kind: "CallOpened", call: "c1", tool: "get_terminal_buffer", title: "Read", input: {}, caller, assurance: "bound" };
+  const ended = { ...settled("c1"), result: { text: "", data: { exit_code: 1 } } } as Event;
+  assert.equal(callStatus(then(empty(), looks, started("c1"), ended).calls.get("c1") ?? assert.fail()).word, "done");
+});
+
+test("a call that has ended never says that it waits for input", () => {
+  const asks = { prompt: "(END)", sure: "likely" as const, secret: false, since: 0 };
+  const running = then(empty(), opened("c1"), started("c1"));
+  assert.equal(callStatus(running.calls.get("c1") ?? assert.fail(), asks).sign, "needs");
+  const over = then(running, { ...settled("c1"), ending: "interrupted" } as Event);
+  assert.deepEqual(callStatus(over.calls.get("c1") ?? assert.fail(), asks), { sign: "gone", tone: "violet", word: "interrupted" });
+});
+
+test("the open row keeps its place when its call has ended", () => {
+  const shown = { needs: ["a", "b", "c"], running: ["r"], recent: ["z"] };
+  const wanted = { needs: ["a", "c", "d"], running: ["r"], recent: ["b", "z"] };
+  assert.deepEqual(pinSection(shown, wanted, "b"), { needs: ["a", "b", "c", "d"], running: ["r"], recent: ["z"] });
+  assert.deepEqual(pinSection(shown, wanted, "a"), wanted);
+  assert.deepEqual(pinSection(shown, wanted, "z"), wanted);
+  assert.deepEqual(pinSection(shown, wanted, null), wanted);
 });

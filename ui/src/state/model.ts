@@ -25,6 +25,8 @@ export interface KnownApproval extends Omit<ApprovalView, FetchedApprovalFacts>,
 
 export interface TrackedApproval extends KnownApproval {
   readonly since: number;
+  /** The ids of the rules that were made with the answer. */
+  readonly rules?: readonly string[];
 }
 
 /** A running terminal, with the facts that lists need; the rest is fetched where it is shown. */
@@ -81,8 +83,8 @@ export function advance(model: Model, frame: LiveEntries, received: number): Mod
 
 /** The fetched approval, with the state that the event stream has: events may be newer than the response. */
 export function withFetchedFacts(known: TrackedApproval, fetched: ApprovalView): TrackedApproval {
-  const { status, reason, by, edited, client_gone, since } = known;
-  return { ...fetched, status, reason, by, edited, client_gone, since };
+  const { status, reason, by, edited, client_gone, since, rules } = known;
+  return { ...fetched, status, reason, by, edited, client_gone, since, ...(rules ? { rules } : {}) };
 }
 
 export function isOpen(call: Pick<CallView, "status">): boolean {
@@ -163,7 +165,8 @@ class Draft {
         return this.ask(event, at);
       case "ApprovalAnswered": {
         const status = event.answer === "allow" ? "allowed" : "denied";
-        this.answer(event, { status, reason: event.reason, by: event.by, edited: isEdited(event) });
+        this.answer(event, { status, reason: event.reason, by: event.by, edited: isEdited(event), rules: event.rules ?? [] });
+        this.change(event.call, { answered_at: at, answered_by: event.by, edited: isEdited(event) });
         if (status === "denied") this.refuse(event, at); // it will not run; CallSettled follows
         return;
       }
@@ -193,7 +196,7 @@ class Draft {
         for (const call of event.calls) this.change(call, {});
         return;
       case "CallStarted":
-        return this.change(event.call, { allowed_by: event.allowed_by });
+        return this.start(event, at);
       case "CallHandedBack":
         return this.change(event.call, { handed_back: true });
       case "CallClientGone":
@@ -227,8 +230,13 @@ class Draft {
     if (call) this.calls.set(id, { ...call, ...facts, touched: this.seq });
   }
 
+  private start({ call: id, allowed_by }: EventOf<"CallStarted">, at: number): void {
+    const call = this.calls.get(id);
+    if (call) this.change(id, { allowed_by, ran_at: at, waited_ms: waited(call, at) });
+  }
+
   private ask(event: EventOf<"ApprovalOpened">, at: number): void {
-    this.change(event.call, { status: "waiting", approval_id: event.approval });
+    this.change(event.call, { status: "waiting", approval_id: event.approval, asked_at: at, answered_at: null, answered_by: null, edited: false });
     const call = this.calls.get(event.call);
     if (call) this.approvals.set(event.approval, approvalFromEvent(event, call, at, at + this.skew));
   }
@@ -242,7 +250,7 @@ class Draft {
 
   private refuse(event: EventOf<"ApprovalAnswered">, at: number): void {
     const call = this.calls.get(event.call);
-    if (call && isOpen(call)) this.change(event.call, { status: "denied", message: event.reason, elapsed_ms: Math.max(0, at - call.started_at) });
+    if (call && isOpen(call)) this.change(event.call, { status: "denied", message: event.reason, elapsed_ms: Math.max(0, at - call.started_at), ...endTimes(call, at) });
   }
 
   private settle(event: EventOf<"CallSettled">, at: number): void {
@@ -254,6 +262,8 @@ class Draft {
       message: event.message,
       stopped: event.receipt.stopped,
       elapsed_ms: Math.max(0, at - call.started_at),
+      ...endTimes(call, at),
+      ...exitOf(call, event.result?.data ?? {}),
     });
   }
 
@@ -270,6 +280,24 @@ class Draft {
   private touchCallsOf(terminal: string): void {
     for (const call of this.calls.values()) if (call.terminal_id === terminal) this.change(call.id, {});
   }
+}
+
+/** Until it was allowed, a call that asked has done nothing but wait. */
+function waited(call: TrackedCall, until: number): number {
+  return call.asked_at === null ? 0 : Math.max(0, until - call.started_at);
+}
+
+function endTimes(call: TrackedCall, at: number): Pick<TrackedCall, "ended_at" | "waited_ms" | "ran_ms"> {
+  const { ran_at } = call;
+  return { ended_at: at, waited_ms: waited(call, ran_at ?? at), ran_ms: ran_at === null ? 0 : Math.max(0, at - ran_at) };
+}
+
+/** Other tools report the exit code of a terminal they look at, which is not how their own call ended. */
+const COMMAND_TOOLS = ["execute_command", "client_work"];
+
+function exitOf({ tool }: TrackedCall, { exit_code, signal }: Json): Pick<TrackedCall, "exit_code" | "signal"> {
+  const runs = COMMAND_TOOLS.includes(tool);
+  return { exit_code: runs && typeof exit_code === "number" ? exit_code : null, signal: runs && typeof signal === "string" ? signal : null };
 }
 
 function isEdited({ input, content }: EventOf<"ApprovalAnswered">): boolean {

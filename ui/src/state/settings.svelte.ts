@@ -8,6 +8,8 @@ class Settings {
   sound = $state(stored("sound", ["off", "soft"], "off") === "soft");
   notify = $state(stored("notify", ["off", "on"], "off") === "on");
   reader = $state(stored("reader", ["off", "on"], "off") === "on");
+  /** After a decision of this tab: open the next question, or stay. */
+  advance = $state(stored("after-decision", ["next", "stay"], "next") === "next");
   split = $state(stored("diff", ["unified", "split"], "unified") === "split");
 
   constructor() {
@@ -34,6 +36,11 @@ class Settings {
   setReader(on: boolean): void {
     this.reader = on;
     keep("reader", on ? "on" : "off");
+  }
+
+  setAdvance(on: boolean): void {
+    this.advance = on;
+    keep("after-decision", on ? "next" : "stay");
   }
 
   setSplit(on: boolean): void {

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from handrail.agents.acp.acp_connection import AcpConnection, OutgoingRequest
-from handrail.agents.acp.agent_errors import AgentError, Login
+from handrail.agents.acp.agent_errors import LOGIN_NEEDED, AgentError, Login
 from handrail.agents.acp.capabilities import AgentInfo, Folder, build_initialize_params, parse_agent_info
 from handrail.agents.acp.process import Process
 from handrail.agents.acp.session import Session
@@ -29,7 +29,6 @@ LOGIN_SECONDS = 600.0
 """Seconds for a login: a person may have to complete it in a browser."""
 REASON_MAX = 2000
 """Characters kept of an agent's error message."""
-LOGIN_NEEDED = -32000
 
 
 class Agent:
@@ -218,7 +217,7 @@ class Agent:
         resumed = Session(self, session)
 
         def on_answer(answer: Any) -> None:
-            self.sessions.add(session, handler)
+            self.sessions.add(session, handler, replays=method == "session/load")
             resumed.tell_settings(answer)
 
         self.sessions.add(session, handler, muted=muted)
@@ -227,9 +226,11 @@ class Agent:
             await self.request(method, params, on_answer=on_answer)
         except AgentError as problem:
             self.sessions.drop(session)
-            if problem.code is None or problem.code == LOGIN_NEEDED:
+            if not problem.is_refusal:
                 raise
             return None  # it has no record of this session
+        if method == "session/load":
+            await self.sessions.finish_replay(session)
         return resumed
 
     @contextmanager

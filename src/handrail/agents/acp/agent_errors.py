@@ -3,6 +3,8 @@ error."""
 
 from dataclasses import dataclass, field
 
+LOGIN_NEEDED = -32000
+
 
 @dataclass(frozen=True, slots=True)
 class Login:
@@ -26,6 +28,11 @@ class AgentError(Exception):
     code: int | None = field(default=None)
     """The JSON-RPC error code, if the agent answered with an error."""
     data: object = field(default=None)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the agent answered with an error, other than that a login is missing."""
+        return self.code not in (None, LOGIN_NEEDED)
 
     def __str__(self) -> str:
         return self.sentence

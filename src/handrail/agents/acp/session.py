@@ -44,10 +44,13 @@ class Session:
         self.agent, self.id = agent, id
         self._models: Json | None = None
 
-    async def prompt(self, blocks: Sequence[Json]) -> PromptResult:
+    async def prompt(
+        self, blocks: Sequence[Json], on_cancel: Callable[[], None] | None = None
+    ) -> PromptResult:
         """Send a prompt; returns when the agent has stopped. Raises AgentError.
 
-        If the wait is cancelled, the agent is asked to cancel and gets its grace period; then it is ended.
+        If the wait is cancelled, `on_cancel` is called, then the agent is asked to cancel and gets its grace period;
+        then it is ended.
         """
         await anyio.lowlevel.checkpoint()  # a prompt that is already cancelled sends nothing
         params: Json = {"sessionId": self.id, "prompt": list(blocks)}
@@ -57,6 +60,8 @@ class Session:
         try:
             answer = await self.agent.answer("session/prompt", request)
         except anyio.get_cancelled_exc_class():
+            if on_cancel is not None:
+                on_cancel()
             with anyio.CancelScope(shield=True):
                 await self._cancel(request)
             raise

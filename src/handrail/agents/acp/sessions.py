@@ -41,6 +41,19 @@ OPENING_SECONDS = 30.0
 """Seconds that a request of such a session waits for the session to open."""
 
 
+REPLAYED = frozenset(
+    (
+        *("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
+        *("tool_call", "tool_call_update", "plan"),
+    )
+)
+"""Updates with the content of a conversation."""
+QUIET_SECONDS = 0.25
+"""Silence after which the replay of a loaded session is over: Gemini CLI goes on with it after its answer."""
+REPLAY_SECONDS = 5.0
+"""Bounds how long a prompt waits for the end of a replay."""
+
+
 class NoSession(Exception):
     """The agent named a session that is not open."""
 
@@ -51,6 +64,8 @@ class SessionRouter:
     def __init__(self) -> None:
         self._handlers: dict[str, SessionHandler] = {}
         self._muted: set[str] = set()
+        self._replays: dict[str, anyio.Event] = {}
+        """Loaded sessions whose agent may still replay their history; set when it does."""
         self._early: list[tuple[str, Json]] = []
         self._early_bytes = 0
         self._opening = 0
@@ -60,13 +75,17 @@ class SessionRouter:
     def known(self) -> Mapping[str, SessionHandler]:
         return self._handlers
 
-    def add(self, session: str, handler: SessionHandler, *, muted: bool = False) -> None:
-        """Register a handler. While `muted`, updates are dropped: the agent replays its history when it loads
-        a session."""
+    def add(
+        self, session: str, handler: SessionHandler, *, muted: bool = False, replays: bool = False
+    ) -> None:
+        """Register a handler. While `muted`, updates are dropped: the agent replays its history when it loads a
+        session. With `replays`, that may go on, and content is dropped until `finish_replay` returns."""
         self._handlers[session] = handler
         self._muted.discard(session)
         if muted:
             self._muted.add(session)
+        if replays:
+            self._replays[session] = anyio.Event()
         early, self._early = self._early, [it for it in self._early if it[0] != session]
         for owner, update in early:
             if owner == session and not muted:
@@ -76,6 +95,7 @@ class SessionRouter:
     def drop(self, session: str) -> None:
         self._handlers.pop(session, None)
         self._muted.discard(session)
+        self._replays.pop(session, None)
 
     def update(self, params: Json, size: int = 0) -> None:
         """Pass an update of `size` bytes to its session's handler, synchronously."""
@@ -84,11 +104,24 @@ class SessionRouter:
             return
         handler, body = self._handlers.get(session), cast("Json", update)
         if handler is not None:
-            if session not in self._muted:
+            if (replay := self._replays.get(session)) is not None and body.get("sessionUpdate") in REPLAYED:
+                replay.set()
+            elif session not in self._muted:
                 _deliver_update(handler, body)
         elif self._opening and self._early_bytes + size <= EARLY_BYTES:
             self._early.append((session, body))
             self._early_bytes += size
+
+    async def finish_replay(self, session: str) -> None:
+        """Wait until the agent replays no more of a loaded session, then deliver content again; bounded."""
+        with anyio.move_on_after(REPLAY_SECONDS):
+            is_quiet = False
+            while not is_quiet:
+                self._replays[session] = anyio.Event()
+                with anyio.move_on_after(QUIET_SECONDS) as silence:
+                    await self._replays[session].wait()
+                is_quiet = silence.cancelled_caught
+        self._replays.pop(session, None)
 
     async def serve(self, method: str, params: Json) -> Json | None:
         """Pass a request to its session's handler. Raises NoSession."""

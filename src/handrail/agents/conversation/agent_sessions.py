@@ -76,16 +76,18 @@ class AgentSessions:
             raise AgentError(NOT_LISTED.format(agent))
         return await list_sessions(program, cwd)
 
-    async def open(self, participant: Participant) -> Handover:
-        """Make sure that the agent has a session for the thread.
+    async def open(self, participant: Participant, *, anew: bool = False) -> Handover:
+        """Make sure that the agent has a session for the thread; with `anew`, one without its own record.
 
         Raises AgentError, and LookupError if the thread was deleted.
         """
         async with participant.opening:
             agent = await self._start(participant)
-            if participant.session is not None and participant.session.agent is agent:
+            if participant.session is not None and participant.session.agent is agent and not anew:
                 return "known"
-            stored = (await self._threads.sessions(participant.thread)).get(participant.agent)
+            stored = None
+            if not anew:
+                stored = (await self._threads.sessions(participant.thread)).get(participant.agent)
             how = await participant.open(agent, self._session_folder(participant), stored)
             await self._bind(participant, how)
             return how

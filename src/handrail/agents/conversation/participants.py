@@ -30,13 +30,14 @@ from handrail.errors import Conflict
 from handrail.gate.operation import Operation
 from handrail.store.actor import HANDRAIL, Actor, actor_from_text, agent_actor
 from handrail.store.blobs import Blobs, BlobUnavailable
-from handrail.store.events import CallOpened, CallSettled, Entry, Event
+from handrail.store.events import CallOpened, CallSettled, CallStopped, Entry, Event
 from handrail.store.journal import Journal
 from handrail.store.records import Records
 from handrail.store.threads.message import Message
 from handrail.store.threads.thread_records import SessionRecord
 from handrail.store.threads.threads import Threads
 from handrail.store.values import Caller, Ending, Handover, Json, Stop
+from handrail.terminal.descendants import EndedProcesses
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,8 @@ class Participant:
         """Whether the agent takes messages while it works, as the thread shows it; None if it shows nothing yet."""
         self.history: SessionHistory | None = None
         """Set while the agent replays the history of a session that the thread adopts."""
+        self.was_cancelled = False
+        """Whether its last prompt was cancelled: some agents keep a session then that their model refuses."""
         self.env: Mapping[str, str] = {}
         """Variables with keys that a person supplied for this thread. Kept in memory only."""
         self._caller = caller
@@ -393,6 +396,20 @@ class Participants:
                         participant.recorder.settled(call, ending)
                 case _:
                     continue
+
+    async def add_to_receipts(self, calls: Sequence[str], ended: EndedProcesses) -> None:
+        """List processes in the receipts of settled calls: what was left of the work that they allowed."""
+        await self._journal.committed(self._journal.head)
+        for call in calls:
+            history = await self._records.calls.get(call)
+            if history is not None and history.receipt is not None:
+                receipt = replace(
+                    history.receipt,
+                    stopped=not ended.left,
+                    processes_stopped=ended.stopped,
+                    processes_left=ended.left,
+                )
+                self._journal.append(CallStopped(call=call, receipt=receipt))
 
     async def look(self, sha: str) -> bytes | None:
         """Load a stored image."""

@@ -131,6 +131,10 @@ class Recorder:
         """One of the agent's tool calls, as the conversation shows it."""
         return self._calls.find(id)
 
+    def running_calls(self) -> list[ShownCall]:
+        """The agent's own tool calls that have not ended."""
+        return self._calls.running()
+
     def note(self, words: str) -> None:
         """Add a note from Handrail to the message."""
         self._add("note", words)

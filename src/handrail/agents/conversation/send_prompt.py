@@ -7,7 +7,7 @@ how its session is opened (`agent_sessions.py`), nor how the answer is recorded 
 import base64
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 from pydantic import JsonValue
@@ -19,6 +19,7 @@ from handrail.agents.acp.session import Session
 from handrail.agents.conversation.agent_sessions import AgentSessions
 from handrail.agents.conversation.denials import OUTPUT, Denials, format_denials
 from handrail.agents.conversation.participants import Participant, Participants
+from handrail.agents.conversation.tool_calls import ShownCall
 from handrail.agents.lenient_json import text
 from handrail.gate.operation import Operation
 from handrail.store.threads.message import Message
@@ -170,9 +171,26 @@ async def blocks_of(
     return blocks, unsent
 
 
-async def end_leftovers(agent: Agent, new: frozenset[Identity], answer: Message) -> None:
-    """End the commands of a cancelled prompt that its agent left running, and note them in the answer."""
+@dataclass(frozen=True, slots=True)
+class CancelledPrompt:
+    """A prompt that was cancelled, and what it had begun."""
+
+    answer: Message
+    processes_before: frozenset[Identity]
+    """The descendants of the agent when the prompt began."""
+    calls: list[ShownCall] = field(default_factory=list[ShownCall])
+    """The agent's own tool calls that ran at the cancel."""
+
+
+async def end_leftovers(
+    agent: Agent, new: frozenset[Identity], cancelled: CancelledPrompt, participants: Participants
+) -> None:
+    """End the commands of a cancelled prompt that its agent left running; list them in the receipts and the answer."""
     ended = await end_descendants(agent.pid, new, LEFT_SECONDS, LEFT_GRACE)
+    answer = cancelled.answer
+    if ended.stopped or ended.left:
+        own_calls = [shown.ours.id for shown in cancelled.calls if shown.ours is not None]
+        await participants.add_to_receipts(own_calls, ended)
     if ended.stopped:
         words = f"{agent.name} left a command running after the cancel. Handrail stopped"
         answer.add("note", f"{words} {_name_processes(ended.stopped)}.")
@@ -183,6 +201,11 @@ async def end_leftovers(agent: Agent, new: frozenset[Identity], answer: Message)
 
 def _name_processes(processes: Iterable[ProcessSeen]) -> str:
     return ", ".join(f"{process.name} ({process.pid})" for process in processes)
+
+
+def _has_output(answer: Message) -> bool:
+    """Whether the agent has said or begun anything."""
+    return any(part.kind in OUTPUT for part in answer.parts)
 
 
 log = logging.getLogger(__name__)
@@ -260,6 +283,24 @@ class PromptSender:
         self, participant: Participant, pieces: tuple[PromptPart, ...], prompt: Message, answer: Message
     ) -> Stop:
         how = await self._sessions.open(participant)
+        try:
+            return await self._send_in_session(participant, pieces, prompt, answer, how)
+        except AgentError as problem:
+            if not participant.was_cancelled or not problem.is_refusal or _has_output(answer):
+                raise
+            words = f"{participant.agent} could not go on after the cancel, so it was given a new session."
+            participant.recorder.note(f"{words} {problem.sentence}")
+        how = await self._sessions.open(participant, anew=True)
+        return await self._send_in_session(participant, pieces, prompt, answer, how)
+
+    async def _send_in_session(
+        self,
+        participant: Participant,
+        pieces: tuple[PromptPart, ...],
+        prompt: Message,
+        answer: Message,
+        how: Handover,
+    ) -> Stop:
         session = participant.session
         if session is None:
             raise AgentError(f"{participant.agent} ended just as it was to be asked.")
@@ -284,33 +325,37 @@ class PromptSender:
         """Send the blocks. The agent counts as knowing the prompt, unless it failed without any output."""
         before, participant.upto = participant.upto, answer.n
         self._threads.bind(participant.thread, participant.agent, session.id, how, participant.upto)
-        processes, begun = await list_descendants(session.agent.pid), session.agent.prompts_begun
-        is_alone = session.agent.prompts_running == 0
+        cancelled = CancelledPrompt(answer, await list_descendants(session.agent.pid))
+        begun, is_alone = session.agent.prompts_begun, session.agent.prompts_running == 0
         try:
-            result = await session.prompt(blocks)
+            result = await session.prompt(
+                blocks, lambda: cancelled.calls.extend(participant.recorder.running_calls())
+            )
         except anyio.get_cancelled_exc_class():
+            participant.was_cancelled = True
             if is_alone and session.agent.prompts_begun == begun + 1:
-                await self._look_for_leftovers(
-                    session.agent, processes, participant.recorder.message or answer
-                )
+                cancelled = replace(cancelled, answer=participant.recorder.message or answer)
+                await self._look_for_leftovers(session.agent, cancelled)
             raise
         except AgentError:
-            is_unread = not any(part.kind in OUTPUT for part in answer.parts)
-            if is_unread and participant.upto == answer.n:  # else it was steered
+            if not _has_output(answer) and participant.upto == answer.n:  # else it was steered
                 participant.upto = before
                 self._threads.bind(participant.thread, participant.agent, session.id, how, before)
             raise
+        participant.was_cancelled = False
         return _STOP_REASONS.get(result.stop, "end_turn")
 
-    async def _look_for_leftovers(self, agent: Agent, before: frozenset[Identity], answer: Message) -> None:
+    async def _look_for_leftovers(self, agent: Agent, cancelled: CancelledPrompt) -> None:
         """After a cancel: end what the agent started for the prompt and does not end itself.
 
         Called only if no other prompt ran in the same program, whose commands would look alike.
         """
         with anyio.move_on_after(LOOK_SECONDS, shield=True):
-            new = frozenset[Identity]() if agent.is_over else await list_descendants(agent.pid) - before
+            if agent.is_over:
+                return
+            new = await list_descendants(agent.pid) - cancelled.processes_before
             if new:
-                self._participants.run_in_background(end_leftovers, agent, new, answer)
+                self._participants.run_in_background(end_leftovers, agent, new, cancelled, self._participants)
 
     async def _summarize_unseen(self, participant: Participant, prompt: Message) -> Summary | None:
         """Summarise the messages before this prompt that the agent has not seen."""

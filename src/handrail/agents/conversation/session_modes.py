@@ -45,7 +45,14 @@ _ASKS: dict[str, Asks] = {
 Gemini CLI, `auto` and `approve` of goose, `full-access` of Codex, `#autopilot` of Copilot."""
 _ASKS_BY_AGENT: dict[str, dict[str, Asks | None]] = {
     # Its sandbox decides: it asks about what leaves the folder, and not about what stays in it.
-    "codex": {"auto": None, "default": None, "readonly": "everything"},
+    "codex": {
+        "auto": None,
+        "default": None,
+        "readonly": "everything",
+        "workspacewrite": None,
+        "agent": "nobody",  # "Auto review": a model answers its permission requests
+        "agentfullaccess": "nobody",
+    },
     "claude": {"auto": None},  # a model decides about each call
     "hermes": {"default": None},  # only for commands that it thinks dangerous
 }

@@ -75,6 +75,21 @@ def apply_update(data: CallData, update: Json, store_image: StoreImage) -> CallD
     return after
 
 
+def append_output(data: CallData, update: Json) -> CallData:
+    """Append the output of a terminal of the agent's own, which Codex sends in `_meta`. Handrail has no such terminal."""
+    meta = record(update.get("_meta"))
+    chunks = [record(meta.get(name)) for name in ("terminal_output", "terminal_output_delta")]
+    output = "".join(text(chunk.get("data")) for chunk in chunks)
+    if not output:
+        return data
+    own = {text(chunk.get("terminal_id")) for chunk in chunks}
+    kept = [each for each in data["content"] if not (each["kind"] == "terminal" and each["terminal"] in own)]
+    last = kept[-1] if kept else None
+    before = last["text"] if last is not None and last["kind"] == "text" else ""
+    shown: Content = {"kind": "text", "text": cut(before + output)}
+    return {**data, "content": [*(kept[:-1] if before else kept), shown]}
+
+
 def size(value: JsonValue) -> int:
     """Approximate number of characters."""
     match value:
@@ -117,9 +132,23 @@ def settle_call(data: CallData, ending: Ending) -> CallData:
 def is_about(data: CallData, own_call: OwnCall) -> bool:
     """Whether the agent's call is this call of ours, which the agent made without naming its id."""
     if names_tool(data, own_call.tool):
-        return data["input"] in (None, {}, own_call.input)
-    kinds = _SORTS.get(own_call.tool, ())
-    return data["sort"] in kinds and any(thing in call_subjects(data) for thing in own_subjects(own_call))
+        return _mcp_arguments(data["input"]) in (None, {}, own_call.input)
+    if data["sort"] not in _SORTS.get(own_call.tool, ()):
+        return False
+    return _runs_line(data, own_call) or any(thing in call_subjects(data) for thing in own_subjects(own_call))
+
+
+def _mcp_arguments(input: object) -> object:
+    """The arguments of an MCP call; Codex sends them beside the names of server and tool."""
+    entry = record(input)
+    return entry["arguments"] if entry.keys() == {"server", "tool", "arguments"} else input
+
+
+def _runs_line(data: CallData, own_call: OwnCall) -> bool:
+    """Whether our command contains the line of the agent's call: Kimi Code puts it into a line for a shell."""
+    lines = [text(record(data["input"]).get(name)) for name in ("command", "cmd")]
+    own_line = text(own_call.input.get("command")) if own_call.tool == "execute_command" else ""
+    return any(line and line in own_line for line in lines)
 
 
 ENDED: dict[Ending, CallStatus] = {
@@ -141,7 +170,8 @@ _SORTS: dict[str, tuple[CallKind, ...]] = {
 def names_tool(data: CallData, tool: str) -> bool:
     """Whether title or tool name ends with our tool's name: `mcp__handrail__read_file`, `handrail_read_file`,
     `handrail/read_file`."""
-    pattern = rf"(?:^|[^A-Za-z0-9]){re.escape(tool)}(?:\W.*)?$"
+    name = re.escape(tool).replace("_", "[_ ]")  # goose writes blanks
+    pattern = rf"(?:^|[^A-Za-z0-9]){name}(?:\W.*)?$"
     return any(re.search(pattern, label) for label in (data["title"], data["tool"]) if label)
 
 
@@ -272,7 +302,7 @@ class ShownCall:
         self.fields |= {key: update[key] for key in KEPT_FIELDS if update.get(key) is not None}
         diffs = [each for each in _limit_entries(update.get("content")) if each.get("type") == "diff"]
         self.diffs = diffs or self.diffs
-        self.put(apply_update(self.data, update, store_image))
+        self.put(append_output(apply_update(self.data, update, store_image), update))
 
     def stop(self, stop: Stop) -> None:
         """Its agent has stopped."""
@@ -355,6 +385,10 @@ class MessageCalls:
         """The kept fields of the agent's updates about one of its calls."""
         shown = self.find(id)
         return {} if shown is None else shown.fields
+
+    def running(self) -> list[ShownCall]:
+        """The agent's own calls of this message that have begun and not ended."""
+        return [shown for shown in self._agent_calls.values() if shown.open and not shown.bound]
 
     def find(self, id: str) -> ShownCall | None:
         """The call with this id of the agent, in this message or the one before."""

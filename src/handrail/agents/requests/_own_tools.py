@@ -24,7 +24,8 @@ _NAMES = (
     rf"mcp\.{SERVER}\.(?P<tool>\w+)",  # Codex
     rf"(?:Tool: )?{SERVER}/(?P<tool>\w+)",
     rf"{SERVER}_{{1,2}}(?P<tool>[a-z]\w*)",  # opencode
-    rf"{SERVER}: (?P<tool>[a-z][a-z_ ]*)",  # goose, which writes blanks for underscores
+    rf"{SERVER}-(?P<tool>[a-z]\w*)",  # GitHub Copilot CLI
+    rf"{SERVER}: (?P<tool>[a-z][a-z_ ]*[a-z])(?: · .*)?",  # goose, which writes blanks for underscores
     rf"(?P<tool>\w+) \({SERVER} MCP Server\)(?:: \{{.*\}})?",  # Gemini CLI, Qwen Code
 )
 _TITLES = tuple(re.compile(pattern, re.DOTALL) for pattern in _NAMES)
@@ -53,14 +54,18 @@ LARGEST = 1_000_000
 
 def find_own_tool(gate: Gate, params: Json, known: Json) -> str | None:
     """The tool of ours that a permission request is about; None in any doubt."""
-    update = record(params.get("toolCall"))
+    update = _without_form(record(params.get("toolCall")), known)
     inputs = [entry for entry in _inputs(update, known) if entry is not None]
     stated = _tool_from_meta(record(update.get("_meta")))
-    titles = [_tool_from_title(title) for each in (known, update) if (title := text(each.get("title")))]
+    told = [known] if _asks_by_title(gate, update, known) else [known, update]
+    titles = [_tool_from_title(title) for each in told if (title := text(each.get("title")))]
     # A tool name in the metadata is the program's own; a title may then be any text, but not another tool's name.
     names = [stated, *(titles if stated == _UNSAID else filter(None, titles))]
     structured = [name for entry in inputs if (name := _tool_from_input(entry)) is not None]
-    kinds = {text(each.get("kind")) for each in (known, update)}
+    # Copilot announces a kind that it guesses from the tool's name, and asks without that guess.
+    kinds = {text(each.get("kind")) for each in (told if told[1:] else [update])}
+    if _names_no_place(update, known):
+        kinds -= {"edit"}
     found = {name for name in (*names, *structured) if name != _UNSAID}
     if len(found) != 1 or not inputs or not (structured or kinds <= {*_KINDS}):
         return None
@@ -72,6 +77,34 @@ def find_own_tool(gate: Gate, params: Json, known: Json) -> str | None:
         if is_ours and not _has_diffs(update, known) and not _is_title_said(update, known, arguments)
         else None
     )
+
+
+def _without_form(update: Json, known: Json) -> Json:
+    """The request without the form that Codex asks about an MCP call with, if it repeats the announced arguments."""
+    form, called = record(update.get("rawInput")), record(known.get("rawInput"))
+    about = record(record(form.get("request")).get("_meta"))
+    is_form = form.get("server_name") == SERVER and about.get("codex_approval_kind") == "mcp_tool_call"
+    is_repeated = _tool_from_input(called) is not None and about.get("tool_params") == called["arguments"]
+    said_twice = ("title", "rawInput", "content")
+    return (
+        {name: value for name, value in update.items() if name not in said_twice}
+        if is_form and is_repeated
+        else update
+    )
+
+
+def _names_no_place(*tool_calls: Json) -> bool:
+    """Whether it is titled `handrail/TOOL` and has no location: fast-agent guesses the kind from the tool's name. The title
+    of an agent's own edit may be a path."""
+    titles = [title for each in tool_calls if (title := text(each.get("title")))]
+    has_places = any(each.get("locations") for each in tool_calls)
+    return not has_places and all(title.startswith(f"{SERVER}/") for title in titles)
+
+
+def _asks_by_title(gate: Gate, update: Json, known: Json) -> bool:
+    """Whether the request names the announced tool by the title that we gave it, as GitHub Copilot CLI does."""
+    tool = gate.toolbox.get(_tool_from_title(text(known.get("title"))) or "")
+    return tool is not None and update.get("title") == tool.title and update.get("kind") == "other"
 
 
 _UNSAID = ""
@@ -141,7 +174,8 @@ def _has_diffs(*tool_calls: Json) -> bool:
 def _is_title_said(update: Json, known: Json, arguments: list[Json]) -> bool:
     """Whether the title is a value of the input: then the model chose it, and it names nothing."""
     titles = {text(each.get("title")) for each in (update, known)} - {""}
-    return any(value in titles for entry in arguments for value in _strings(entry))
+    values = [value for entry in arguments for value in _strings(entry)]
+    return any(value == title or value.endswith(f"/{title}") for value in values for title in titles)
 
 
 def _strings(node: JsonValue) -> Iterator[str]:

@@ -29,7 +29,8 @@ def permission_input(params: Json, known: Json, cwd: str, quirks: Quirks) -> Jso
     The request may omit or contradict them, so differing earlier values are shown as `before`.
     """
     update = record(params.get("toolCall"))
-    merged: Json = {**known, **{name: value for name, value in update.items() if value is not None}}
+    # An empty list takes nothing away: opencode announces the folder of a command as its location, and asks without.
+    merged: Json = {**known, **{name: value for name, value in update.items() if value not in (None, [])}}
     merged["rawInput"] = _merge_inputs(known.get("rawInput"), update.get("rawInput"))
     said = _join_texts(update) or _join_texts(known)
     if merged["rawInput"] is None:
@@ -125,11 +126,18 @@ def _join_texts(tool_call: Json) -> str:
 def _describe_work(tool_call: Json) -> Json:
     diffs = [each for each in records(tool_call.get("content")) if each.get("type") == "diff"]
     return {
-        "sort": text(tool_call.get("kind")) or "other",
+        "sort": _kind(tool_call),
         "input": bounded(tool_call.get("rawInput")),
         "locations": [_location(each) for each in records(tool_call.get("locations"))[:MOST]],
         "diffs": [_diff(each) for each in diffs[:MOST]],
     }
+
+
+def _kind(tool_call: Json) -> str:
+    """The kind. goose sends none for its tool that writes a file; tools of MCP servers have their server in the title."""
+    kind, entry = text(tool_call.get("kind")) or "other", record(tool_call.get("rawInput"))
+    is_write = entry.keys() == {"path", "content"} and tool_call.get("title") == f"write · {entry['path']}"
+    return "edit" if kind == "other" and is_write else kind
 
 
 _NO_WORK: Json = {"sort": "other", "input": None, "locations": [], "diffs": []}

@@ -12,8 +12,15 @@ from handrail.cli.command_help import add_command
 from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 from handrail.cli.render.approval_card import show_approval
-from handrail.cli.render.formats import find_by_prefix, format_caller, format_elapsed, format_state
-from handrail.cli.render.output import Piece, note, print_json, print_table, say
+from handrail.cli.render.formats import (
+    find_by_prefix,
+    format_caller,
+    format_outcome,
+    format_ran,
+    format_time_of_day,
+    format_waited,
+)
+from handrail.cli.render.output import Piece, note, print_json, print_table, say, width
 
 if TYPE_CHECKING:
     from handrail.cli.wire import CallView, CompleteBody, Forced
@@ -70,7 +77,7 @@ def calls(
     if as_json_:
         print_json(rows)
     elif rows:
-        print_table(("ID", "STATUS", "TIME", "CALLER", "TOOL", "TITLE"), [_cells(row) for row in rows])
+        _print_table(rows)
     elif status or tool or agent or q or unasked:
         note("No call matches. `handrail calls` lists all of them.")
     else:
@@ -109,9 +116,10 @@ def _follow(for_programs: bool) -> None:
 
 
 def _print(row: CallView) -> None:
-    word, style = format_state(row["status"])
+    word, style = format_outcome(row)
     why = row["message"].partition("\n")[0] if row["status"] in ("failed", "denied") else ""
-    where = f"{row['id']}  {format_elapsed(row['elapsed_ms']):>8}  {format_caller(row)}  {row['tool']}  "
+    at = format_time_of_day(row["ended_at"] or row["ran_at"] or row["started_at"])
+    where = f"{at}  {row['id']}  {_format_times(row)}{format_caller(row)}  {row['tool']}  "
     say(
         (f"{word:<13}", style),
         f"  {where}",
@@ -120,16 +128,36 @@ def _print(row: CallView) -> None:
     )
 
 
-def _cells(row: CallView) -> tuple[Piece, ...]:
-    title = row["title"] + _decision_note(row)
-    return (
-        row["id"],
-        format_state(row["status"]),
-        format_elapsed(row["elapsed_ms"]),
-        format_caller(row),
-        row["tool"],
-        title,
-    )
+def _format_times(row: CallView) -> str:
+    parts = (("ran", format_ran(row)), ("waited", format_waited(row)))
+    return "".join(f"{verb} {text}  " for verb, text in parts if text)
+
+
+NARROW, MEDIUM = 100, 120
+"""Columns of the terminal below which the table leaves out the caller, and the tool: the title needs room."""
+
+
+def _print_table(rows: list[CallView]) -> None:
+    columns = width()
+    names = ["AT", "ID", "STATUS", "RAN", "WAITED"]
+    names += ["CALLER"] if columns >= NARROW else []
+    names += ["TOOL"] if columns >= MEDIUM else []
+    names.append("TITLE")
+    cells = [_cells(row) for row in rows]
+    print_table(names, [[row[name] for name in names] for row in cells])
+
+
+def _cells(row: CallView) -> dict[str, Piece]:
+    return {
+        "AT": format_time_of_day(row["started_at"]),
+        "ID": row["id"],
+        "STATUS": format_outcome(row),
+        "RAN": format_ran(row),
+        "WAITED": format_waited(row),
+        "CALLER": format_caller(row),
+        "TOOL": row["tool"],
+        "TITLE": row["title"] + _decision_note(row),
+    }
 
 
 def _decision_note(row: CallView) -> str:

@@ -6,10 +6,8 @@
 import difflib
 import os
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,15 +16,17 @@ import typer
 from handrail.cli.client import reach
 from handrail.cli.command_help import add_command
 from handrail.cli.commands.connect_proof import prove
+from handrail.cli.commands.connect_vscode import NAME as VSCODE
+from handrail.cli.commands.connect_vscode import install_extension, remove_extension
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm
+from handrail.cli.render.connection_changes import show_plan
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
 from handrail.clients.client_facts import Client, Machine, Setup
 from handrail.clients.client_program import find_version
 from handrail.clients.config_file import FileProblem
 from handrail.clients.connection_plan import (
-    ConfigChange,
     ConnectionPlan,
     ConnectRefused,
     needs_root,
@@ -174,7 +174,11 @@ def connect(
         return
     machine = _machine(scope)
     names = _found_clients(machine) if every else [_known_name(client or "")]
-    _connect_all(names, machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
+    others = [name for name in names if name != VSCODE]
+    if others:
+        _connect_all(others, machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
+    if VSCODE in names:
+        _connect_vscode(machine, dry_run=dry_run, yes=yes)
 
 
 def disconnect(
@@ -188,15 +192,28 @@ def disconnect(
     A file that nothing else changed is as it was before, byte for byte. From any other, only our entries are removed.
     """
     name, connections = _known_name(client), _connections()
+    if name == VSCODE:
+        remove_extension(_machine(), dry_run=dry_run, yes=yes)
+        if not any(each.client == name for each in connections.all()):
+            return
     plans = _plan_removals(name, scope, connections)
     for plan in plans:
-        _show_plan(plan)
+        show_plan(plan)
     if dry_run:
         return
     with reach("person", start=True):
         _ask(f"Disconnect {find_client(name).title}?", yes)
         for plan in plans:
             _remove(plan, connections)
+
+
+def _connect_vscode(machine: Machine, *, dry_run: bool, yes: bool) -> None:
+    if any(each.client == VSCODE for each in _connections().all()):
+        raise Failure(
+            "An earlier Handrail wrote an MCP server on stdio for VS Code. With it, VS Code counts as an agent and cannot "
+            "decide. Run `handrail disconnect vscode` first."
+        )
+    install_extension(machine, dry_run=dry_run, yes=yes)
 
 
 def _known_name(client: str) -> str:
@@ -327,7 +344,7 @@ def _connect_all(
     if is_one and failures:
         raise Failure(failures[0])
     for plan in plans:
-        _show_plan(plan)
+        show_plan(plan)
     for failure in failures:
         note((failure, "red"))
     changed = [plan for plan in plans if plan.is_change or not connections.find(plan.connection.key)]
@@ -386,35 +403,6 @@ def _warn_of_launcher(wish: Wish) -> None:
         raise Failure(problem)
     if problem:
         note((problem, "yellow"))
-
-
-def _show_plan(plan: ConnectionPlan) -> None:
-    _show_changes(plan)
-    for remark in plan.notes:
-        note((remark, "yellow"))
-
-
-def _show_changes(plan: ConnectionPlan) -> None:
-    if not plan.is_change:
-        say(f"{plan.client.title}: nothing to change.")
-        return
-    say((plan.client.title, "bold"))
-    for change in plan.changes:
-        for line in _diff(change):
-            say((line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
-        for command in change.commands if change.is_change else ():
-            say((f"  by `{' '.join(command)}`", "dim"))
-
-
-def _diff(change: ConfigChange) -> Iterator[str]:
-    if not change.is_change:
-        return
-    before, after = (
-        (data or b"").decode(errors="replace").splitlines() for data in (change.before, change.after)
-    )
-    old = str(change.path) if change.before is not None else "/dev/null"
-    new = str(change.path) if change.after is not None else "/dev/null"
-    yield from unified_diff(before, after, old, new, lineterm="", n=2)
 
 
 def _ask(question: str, yes: bool) -> None:

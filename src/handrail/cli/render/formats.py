@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -40,6 +41,32 @@ _RISKS = {"low": ("low", "green"), "medium": ("medium", "yellow"), "high": ("HIG
 
 def format_state(name: str) -> tuple[str, str]:
     return _STATES.get(name, (name, ""))
+
+
+def format_outcome(row: CallView) -> tuple[str, str]:
+    """The state of a call. A command that failed is not `done`, whatever the protocol calls it."""
+    if row["status"] == "done" and row["exit_code"]:
+        return f"✗ exit {row['exit_code']}", "red"
+    if row["status"] == "done" and row["signal"]:
+        return f"✗ {escape_line_breaks(row['signal'])}", "red"
+    return format_state(row["status"])
+
+
+def format_time_of_day(ms: int, now: float | None = None) -> str:
+    """Local time: `14:03` today, `Nov 17 14:03` on another day, `2025-11-17` in another year."""
+    then, today = time.localtime(ms / 1000), time.localtime(now)
+    if then[:3] == today[:3]:
+        return time.strftime("%H:%M", then)
+    return time.strftime("%b %d %H:%M" if then.tm_year == today.tm_year else "%Y-%m-%d", then)
+
+
+def format_ran(row: CallView) -> str:
+    return "" if row["ran_at"] is None else format_elapsed(row["ran_ms"])
+
+
+def format_waited(row: CallView) -> str:
+    """How long a call waited for an answer; empty if nobody was asked."""
+    return "" if row["asked_at"] is None else format_elapsed(row["waited_ms"])
 
 
 def format_risk(name: str) -> tuple[str, str]:

@@ -47,6 +47,25 @@ class CallView(Wire):
     """When it was opened, by the daemon's clock."""
     elapsed_ms: int
     """From opening until the outcome, or until now. Monotonic."""
+    asked_at: int | None
+    """When its latest approval was opened; None if it did not need one."""
+    answered_at: int | None
+    answered_by: str | None
+    """Who answered the approval: a person on the page, the CLI, or a rule."""
+    edited: bool
+    """A person edited its input or content before it was allowed."""
+    ran_at: int | None
+    """When it was allowed and began to run; None if it never did."""
+    ended_at: int | None
+    """When its outcome was fixed."""
+    waited_ms: int
+    """How long it waited for an answer, or has waited until now."""
+    ran_ms: int
+    """How long it ran, or has run until now."""
+    exit_code: int | None
+    """Of the command that it ran."""
+    signal: str | None
+    """The signal that ended its command."""
     handed_back: bool
     client_gone: bool
     stopped: bool

@@ -30,6 +30,8 @@ export class Answers {
   reason = $state("");
   /** A review changed the proposal, so that "allow as proposed" would not be what the person means. */
   touched = $state(false);
+  /** The proposal can no longer be written: its file changed on disk. */
+  stale = $state(false);
   private readonly context: AnswerContext;
 
   constructor(context: AnswerContext) {
@@ -40,7 +42,7 @@ export class Answers {
   reset(): void {
     this.mode = "choose";
     this.reason = "";
-    this.touched = false;
+    this.touched = this.stale = false;
   }
 
   get api(): AnswerContext["api"] {
@@ -59,7 +61,7 @@ export class Answers {
 
   allow(strong: boolean): void {
     const approval = this.plain(strong);
-    if (approval) this.send(approval, { answer: "allow", digest: approval.digest });
+    if (approval) void this.sendWritable(approval, { answer: "allow", digest: approval.digest });
   }
 
   /** Allows the call and, for this agent's session, similar ones. */
@@ -68,12 +70,12 @@ export class Answers {
     if (!approval) return;
     const rules = suggestionLines(approval.suggestions ?? []).map(({ suggestion }) => ({ ...suggestion.rule, scope: "session" as const }));
     if (rules.length === 0) this.showNoRule();
-    else this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(withDefaults) });
+    else void this.sendWritable(approval, { answer: "allow", digest: approval.digest, rule: rules.map(withDefaults) });
   }
 
   always(rules: readonly RuleBody[], strong: boolean): void {
     const approval = this.ready(strong);
-    if (approval && rules.length) this.send(approval, { answer: "allow", digest: approval.digest, rule: rules.map(withDefaults) });
+    if (approval && rules.length) void this.sendWritable(approval, { answer: "allow", digest: approval.digest, rule: rules.map(withDefaults) });
   }
 
   /** Allows the edited input, as previewed. */
@@ -124,6 +126,7 @@ export class Answers {
   /** With an unsent edit or review, the plain answers are off. */
   private plain(strong: boolean): TrackedApproval | null {
     if (this.mode !== "choose") return null;
+    if (this.stale) return this.refuseStale();
     if (!this.touched) return this.ready(strong);
     toasts.show("You changed the proposal: send your review, or start over.");
     return null;
@@ -137,6 +140,19 @@ export class Answers {
     return null;
   }
 
+  private refuseStale(): null {
+    this.stale = true;
+    toasts.show(STALE, "red");
+    return null;
+  }
+
+  /** Looks at the file once more: a proposal that can no longer be written cannot be allowed. */
+  private async sendWritable(approval: TrackedApproval, body: AnswerBody): Promise<void> {
+    const proposal = approval.reviewable ? await this.context.api.proposal(approval.id).catch(() => null) : null; // the answer itself reports a problem
+    if ((proposal?.changed ?? null) === null) this.send(approval, body);
+    else if (this.context.question()?.id === approval.id) this.refuseStale();
+  }
+
   private showNoRule(): void {
     toasts.show(this.context.known() ? NO_RULE : "Which rules would fit is still being asked for; try again in a moment.");
   }
@@ -145,6 +161,8 @@ export class Answers {
     this.context.send(approval, body);
   }
 }
+
+export const STALE = "The file changed on disk, so this can no longer be written. Deny it, and let the agent read the file again.";
 
 const LOADING = "The details of this call are still loading; try again in a moment.";
 

@@ -10,6 +10,7 @@ import type { AnswerBody, CompleteBody } from "../../api/types.ts";
 import { InputGuard } from "../../state/inputGuard.svelte.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../../state/model.ts";
 import { route } from "../../state/route.svelte.ts";
+import { settings } from "../../state/settings.svelte.ts";
 import type { Store } from "../../state/store.svelte.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
 import { Answers } from "../approvals/answers.svelte.ts";
@@ -22,7 +23,8 @@ import { Agents } from "../threads/agents.svelte.ts";
 import { ThreadActions } from "../threads/threadActions.ts";
 import { ThreadList } from "../threads/threads.svelte.ts";
 import { TranscriptList } from "../threads/transcripts.svelte.ts";
-import { buildSections, currentThreadCall, freezeSections, nextAfter, NO_SECTIONS, openApprovals, type Sections } from "./sections.ts";
+import { decisionText } from "./decisionText.ts";
+import { buildSections, currentThreadCall, freezeSections, nextAfter, NO_SECTIONS, openApprovals, pinSection, type Sections } from "./sections.ts";
 
 export class InboxController {
   readonly store: Store;
@@ -59,6 +61,10 @@ export class InboxController {
   /** Positions of messages that a search found, by id. */
   readonly messagePositions = new Map<string, number>();
   private readonly answeredHere = new Set<string>();
+  /** The call that a wide inbox shows without one in the URL. It stays until the person moves on, also when it has ended. */
+  private kept = $state<string | null>(null);
+  /** The last question that was decided while it was open. */
+  private resolved = $state<string | null>(null);
 
   constructor(store: Store) {
     this.store = store;
@@ -75,11 +81,11 @@ export class InboxController {
 
   readonly currentSections = $derived.by((): Sections => (this.store.model ? buildSections(this.store.model) : NO_SECTIONS));
   readonly showsPaneBesideInbox = $derived(this.wide.current && route.place.view === "inbox");
-  /** The open call; on a wide page and in a thread, the first question is opened automatically. */
+  /** The open call: the one in the pane, with the ring, on which keys act. In a thread, its current call. */
   readonly selected = $derived.by((): string | null => {
     const { call, thread } = route.place;
     if (call) return call;
-    if (this.showsPaneBesideInbox) return this.shownSections.needs.find((id) => this.isOpenQuestion(id)) ?? null;
+    if (this.showsPaneBesideInbox) return this.kept;
     return thread && this.store.model ? currentThreadCall(this.store.model, thread, this.threadCall) : null;
   });
   /** Threads with an open question. */
@@ -118,9 +124,31 @@ export class InboxController {
     return id ? this.store.model?.terminals.get(id) : undefined;
   }
 
-  /** Applies new sections; while the list is held, rows keep their places. */
+  /**
+   * Applies new sections; while the list is held, rows keep their places. The open question keeps its place also when
+   * it ends without being allowed; an allowed one goes on to the running calls.
+   */
   arrange(wanted: Sections, shown: Sections): void {
-    this.shownSections = this.listHeld ? freezeSections(shown, wanted, (id) => this.call(id) !== undefined) : wanted;
+    const known = (id: string): boolean => this.call(id) !== undefined;
+    this.shownSections = this.listHeld ? freezeSections(shown, wanted, known) : pinSection(shown, wanted, this.pinned());
+  }
+
+  /** Opens the first question in an empty pane. What the pane shows is never replaced by this. */
+  openFirst(): void {
+    if (route.place.call) this.kept = route.place.call;
+    else this.kept ??= this.firstQuestion();
+  }
+
+  /** The person went to the inbox: a call that has ended gives way to the first question. */
+  enterInbox(): void {
+    if (!route.place.call && !(this.kept && this.isOpenQuestion(this.kept))) this.kept = this.firstQuestion() ?? this.kept;
+  }
+
+  /** The question to offer after the open call, which needs nobody any more; null if there is none. */
+  get nextQuestion(): string | null {
+    const id = this.selected;
+    if (!id || id !== this.resolved || route.place.view !== "inbox") return null;
+    return nextAfter(this.shownSections.needs, id, (other) => this.isOpenQuestion(other));
   }
 
   /** Fetches the selected approval. */
@@ -130,23 +158,29 @@ export class InboxController {
   }
 
   cancel(id: string): void {
+    this.decideHere(id);
     void this.callActions.cancel(id);
   }
 
   complete(id: string, body: CompleteBody): void {
+    this.decideHere(id);
     void this.callActions.complete(id, body);
   }
 
-  /** Leaves a question that is no longer open. Returns the row to focus. */
+  /**
+   * A question is no longer open. After a decision of this tab, opens the next one if the person wants that; otherwise
+   * the card stays, with its outcome. Returns the row to focus.
+   */
   leaveResolved(id: string): string | null {
     const own = this.answeredHere.delete(id);
-    if (!own) this.announceDecision(id);
-    if (route.place.thread) return null; // a thread keeps its selection
-    if (this.answers.mode === "tell" && this.answers.reason) return null; // a denial reason is being written
+    this.resolved = id;
+    if (own) this.confirmDecision(id);
+    else this.announceDecision(id);
+    if (!own || !settings.advance || route.place.thread) return null; // a thread keeps its selection
     const following = nextAfter(this.shownSections.needs, id, (other) => this.isOpenQuestion(other));
-    if (this.wide.current) route.openCall(following ?? id);
-    else if (own) route.close();
-    return this.wide.current || own ? following : null;
+    if (!this.wide.current) route.close();
+    else if (following) route.openCall(following);
+    return following;
   }
 
   /** Unsent answers belong to one question. */
@@ -171,8 +205,30 @@ export class InboxController {
     });
   }
 
+  /** A cancelled or completed question is decided here, like an answered one. */
+  private decideHere(id: string): void {
+    if (this.isOpenQuestion(id)) this.answeredHere.add(id);
+  }
+
+  private pinned(): string | null {
+    return this.wide.current && this.selected && this.approvalOf(this.selected)?.status !== "allowed" ? this.selected : null;
+  }
+
+  private firstQuestion(): string | null {
+    return this.shownSections.needs.find((id) => this.isOpenQuestion(id)) ?? null;
+  }
+
   private isOpenQuestion(id: string): boolean {
     return this.approvalOf(id)?.status === "open";
+  }
+
+  /** Answers back: what was decided, and the rules made with it, which can be taken back. */
+  private confirmDecision(id: string): void {
+    const approval = this.approvalOf(id);
+    if (!approval) return;
+    const { text, rules } = decisionText(approval);
+    if (rules.length) toasts.offer(text, "Undo", () => void this.rules.revokeMade(rules));
+    else toasts.show(text);
   }
 
   private announceDecision(id: string): void {

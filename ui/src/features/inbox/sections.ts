@@ -62,6 +62,16 @@ export function freezeSections(shown: Sections, wanted: Sections, known: (id: st
   };
 }
 
+/** The order to show while this call is open in the pane: it keeps its section and place, even if it has ended. */
+export function pinSection(shown: Sections, wanted: Sections, pinned: string | null): Sections {
+  const at = pinned === null ? -1 : shown.needs.indexOf(pinned);
+  if (pinned === null || at < 0 || wanted.needs.includes(pinned)) return wanted;
+  const others = (ids: readonly string[]): string[] => ids.filter((id) => id !== pinned);
+  const before = new Set(shown.needs.slice(0, at));
+  const place = wanted.needs.findLastIndex((id) => before.has(id)) + 1;
+  return { needs: wanted.needs.toSpliced(place, 0, pinned), running: others(wanted.running), recent: others(wanted.recent) };
+}
+
 /** The row to focus after `gone` is resolved: the next question, else the first. */
 export function nextAfter(needs: readonly string[], gone: string, open: (id: string) => boolean): string | null {
   const at = needs.indexOf(gone);

@@ -67,6 +67,14 @@ export class RuleStore {
     });
   }
 
+  /** Takes back rules that were made with an answer. What they have allowed meanwhile stays allowed. */
+  async revokeMade(ids: readonly string[]): Promise<boolean> {
+    return this.done(
+      () => Promise.all(ids.map((id) => this.api.revoke(id))),
+      () => toasts.show(ids.length === 1 ? "Rule revoked. The call itself stays allowed." : "Rules revoked. The call itself stays allowed."),
+    );
+  }
+
   async trust({ folder, config }: Pick<FolderView, "folder" | "config">): Promise<boolean> {
     return this.done(() => this.api.trust(folder, config), () => toasts.offer(`Trusted: ${folder}`, "Undo", () => void this.distrust(folder)));
   }

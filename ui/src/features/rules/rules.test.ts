@@ -130,7 +130,7 @@ test("denied, expired and withdrawn are three different words", () => {
   assert.equal(callRemark(late), ": nobody answered within 10 min. Nothing was run.");
   assert.equal(callStatus({ ...call, status: "cancelled" }, null, "withdrawn").word, "withdrawn");
   assert.equal(callStatus({ ...call, status: "denied", by: "a person on the page" }, null, "denied").word, "denied");
-  assert.equal(callStatus({ ...call, status: "denied", by: "rule r1" }).word, "denied by rule");
+  assert.equal(callStatus({ ...call, status: "denied", by: "rule r1" }).word, "denied");
   const unasked = { status: "done", allowed_by: "nobody", by: "agent vibe", message: "" } as unknown as Parameters<typeof callStatus>[0];
   assert.equal(callStatus(unasked).word, "done, unasked");
   assert.equal(callStatus({ ...unasked, status: "failed" }).word, "failed, unasked");

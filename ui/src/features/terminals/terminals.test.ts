@@ -150,9 +150,9 @@ test("a terminal's state has a sign and a word", () => {
   assert.equal(word({ asks: { ...asks, secret: false, sure: "likely" } }), "seems to wait");
   assert.equal(word({ busy: true, foreground: "vim", owner: person, asks: { ...asks, secret: false } }), "busy: vim", "no news to its owner");
   assert.equal(word({ owner: person, asks }), "waits for input", "but a secret is");
-  assert.equal(word({ running: false, exit_code: 0 }), "ended 0");
-  assert.equal(word({ running: false, exit_code: 1 }), "ended 1");
-  assert.equal(word({ running: false, signal: "SIGTERM" }), "ended: SIGTERM");
+  assert.equal(word({ running: false, exit_code: 0 }), "exit 0");
+  assert.equal(word({ running: false, exit_code: 1 }), "exit 1");
+  assert.equal(word({ running: false, signal: "SIGTERM" }), "SIGTERM");
   assert.equal(word({ running: false, lost: true }), "lost");
   assert.equal(word({ busy: true, foreground: "a\u202eb" }), "busy: a\\u{202e}b");
 });

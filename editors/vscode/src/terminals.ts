@@ -1,0 +1,135 @@
+/**
+ * Terminals of Handrail in the editor's panel: a profile that opens a new one, and a window on one that runs already.
+ *
+ * The process belongs to Handrail's keeper: it outlives the daemon and this window. A reconnect goes on at the last byte.
+ */
+import * as vscode from "vscode";
+import type WebSocket from "ws";
+
+import type { AttachRefused, AttachState, TerminalView } from "../../../ui/src/api/types.ts";
+import { showProblem } from "./answers.ts";
+import type { Daemon } from "./daemon.ts";
+
+export const PROFILE = "handrail.terminal";
+const RETRY_MS = 500;
+/** Bytes of output that a window on a running terminal begins with. */
+const TAIL = 1 << 20;
+/** Close codes after which there is nothing to come: all output was sent, or there is no such terminal. */
+const OVER = new Set([1000, 4404]);
+
+export class Terminals implements vscode.TerminalProfileProvider {
+  constructor(private readonly daemon: Daemon) {}
+
+  provideTerminalProfile(): vscode.TerminalProfile {
+    return new vscode.TerminalProfile({ name: "Handrail", pty: new AttachedTerminal(this.daemon, null), iconPath: new vscode.ThemeIcon("shield") });
+  }
+
+  /** Shows a running terminal in the panel. */
+  reveal(terminal: Pick<TerminalView, "id" | "name">): void {
+    vscode.window.createTerminal({ name: terminal.name || terminal.id, pty: new AttachedTerminal(this.daemon, terminal.id), iconPath: new vscode.ThemeIcon("shield") }).show();
+  }
+
+  /** Lets the person choose one of the running terminals. */
+  async pick(): Promise<void> {
+    try {
+      const running = (await this.daemon.call<TerminalView[]>("GET", "/api/terminals")).filter((terminal) => terminal.running);
+      if (!running.length) return void vscode.window.showInformationMessage("No terminal of Handrail runs now.");
+      const rows = running.map((terminal) => ({ label: terminal.name || terminal.argv.join(" "), description: `${terminal.id} ${terminal.cwd}`, terminal }));
+      const choice = await vscode.window.showQuickPick(rows, { title: "Show a terminal" });
+      if (choice) this.reveal(choice.terminal);
+    } catch (error) {
+      showProblem(error);
+    }
+  }
+}
+
+class AttachedTerminal implements vscode.Pseudoterminal {
+  private readonly writes = new vscode.EventEmitter<string>();
+  readonly onDidWrite = this.writes.event;
+  private readonly ends = new vscode.EventEmitter<number | void>();
+  readonly onDidClose = this.ends.event;
+  private readonly decoder = new TextDecoder("utf-8");
+  private socket: WebSocket | null = null;
+  private size: vscode.TerminalDimensions | undefined;
+  private next: number | null = null;
+  private closed = false;
+  private exit: number | null = null;
+
+  constructor(
+    private readonly daemon: Daemon,
+    private id: string | null,
+  ) {}
+
+  open(size: vscode.TerminalDimensions | undefined): void {
+    this.size = size;
+    void this.begin();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.socket?.close();
+  }
+
+  handleInput(data: string): void {
+    if (this.socket?.readyState === 1) this.socket.send(Buffer.from(data, "utf8"));
+    else this.writes.fire("\x07");
+  }
+
+  setDimensions(size: vscode.TerminalDimensions): void {
+    this.size = size;
+    this.resize();
+  }
+
+  private async begin(): Promise<void> {
+    try {
+      this.id ??= await this.make();
+      this.attach(this.id);
+    } catch (error) {
+      this.writes.fire(`${error instanceof Error ? error.message : String(error)}\r\n`);
+      this.ends.fire(1);
+    }
+  }
+
+  private async make(): Promise<string> {
+    const folder = vscode.workspace.workspaceFolders?.find(({ uri }) => uri.scheme === "file");
+    const { columns: cols = 120, rows = 40 } = this.size ?? {};
+    const body = { name: "VS Code", cols, rows, ...(folder ? { cwd: folder.uri.fsPath } : {}) };
+    return (await this.daemon.call<TerminalView>("POST", "/api/terminals", body)).id;
+  }
+
+  private attach(id: string): void {
+    if (this.closed) return;
+    let socket: WebSocket;
+    try {
+      socket = this.socket = this.daemon.socket(`/api/terminals/${id}/attach?${this.next === null ? `tail=${TAIL}` : `after=${this.next}`}`);
+    } catch {
+      return this.later(id); // the daemon is not there yet
+    }
+    socket.on("open", () => this.resize());
+    socket.on("message", (data: Buffer, isBinary: boolean) => (isBinary ? this.take(data) : this.hear(JSON.parse(data.toString("utf8")) as AttachState | AttachRefused)));
+    socket.on("error", () => undefined); // a close follows
+    socket.on("close", (code) => (OVER.has(code) ? this.ends.fire(this.exit ?? undefined) : this.later(id)));
+  }
+
+  private later(id: string): void {
+    setTimeout(() => this.attach(id), RETRY_MS);
+  }
+
+  private take(frame: Buffer): void {
+    this.next = Number(frame.readBigUInt64BE(0)) + frame.length - 8;
+    this.writes.fire(this.decoder.decode(frame.subarray(8), { stream: true }));
+  }
+
+  private hear(message: AttachState | AttachRefused): void {
+    if ("refused" in message) return void (message.what === "input" && showProblem(new Error(message.refused)));
+    this.exit = message.state.exit_code;
+    if (this.next === null && message.begin !== null && message.begin !== undefined) this.next = message.begin;
+    if (message.sizes) this.resize(message.state.size);
+  }
+
+  private resize(now?: readonly [number, number]): void {
+    const { columns, rows } = this.size ?? {};
+    if (!columns || !rows || (now && now[0] === columns && now[1] === rows)) return;
+    if (this.socket?.readyState === 1) this.socket.send(JSON.stringify({ size: [columns, rows] }));
+  }
+}

@@ -1,0 +1,45 @@
+"""The extension is installed by the command of each editor that is found."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from handrail.clients.client_facts import Machine
+from handrail.clients.vscode_extension import VSIX, EditorProgram, NotInstalled, find_editors, run_editor
+
+
+def add_program(folder: Path, name: str, script: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    environ = {"PATH": f"{tmp_path / 'bin'}:{os.defpath}", "HOME": str(tmp_path)}
+    return Machine(tmp_path, environ, tmp_path)
+
+
+def test_an_editor_is_found_by_its_command(machine: Machine, tmp_path: Path) -> None:
+    assert find_editors(machine) == []
+    paths = [add_program(tmp_path / "bin", name, "true") for name in ("code", "codium")]
+    assert find_editors(machine) == [EditorProgram(str(path)) for path in paths]
+
+
+def test_its_command_gets_the_file_of_this_installation(machine: Machine, tmp_path: Path) -> None:
+    add_program(tmp_path / "bin", "code", f'printf "%s\\n" "$@" > {tmp_path}/words')
+    (editor,) = find_editors(machine)
+    run_editor(editor.install, machine)
+    assert (tmp_path / "words").read_text().split() == ["--install-extension", str(VSIX), "--force"]
+    run_editor(editor.remove, machine)
+    assert (tmp_path / "words").read_text().split() == ["--uninstall-extension", "handrail.handrail"]
+
+
+def test_a_command_that_fails_is_named_with_its_last_words(machine: Machine, tmp_path: Path) -> None:
+    add_program(tmp_path / "bin", "code", "echo first; echo no room left >&2; exit 3")
+    (editor,) = find_editors(machine)
+    with pytest.raises(NotInstalled, match="no room left"):
+        run_editor(editor.install, machine)

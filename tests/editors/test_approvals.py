@@ -1,0 +1,69 @@
+"""Approvals in the editor: the status bar counts them, a notification answers what is not of high risk."""
+
+import re
+from pathlib import Path
+
+from playwright.async_api import Locator, expect
+from tests.editors.code_server import MS, Workbench
+from tests.support.daemon_home import Home, until
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person
+
+
+def notification(workbench: Workbench, words: str) -> Locator:
+    return workbench.page.locator(".notification-toast").filter(has_text=words)
+
+
+async def test_a_notification_answers_a_question_of_medium_risk(
+    workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
+) -> None:
+    await workbench.open_explorer()
+    async with agent(shared_home, folder, shared_person, transport="http") as client:
+        asked = client.ask("execute_command", command="touch made-by-an-agent", wait_seconds=50)
+        toast = notification(workbench, "touch made-by-an-agent")
+        await expect(toast).to_contain_text("MEDIUM risk", timeout=MS)
+        await expect(workbench.counter).to_contain_text("1", timeout=MS)
+
+        await toast.get_by_role("button", name="Allow once").click()
+
+        assert (await asked.told()).status == "done"
+        await expect(workbench.counter).to_have_text(re.compile(r"^\s*0\s*$"), timeout=MS)
+    await until((folder / "made-by-an-agent").exists)
+
+
+async def test_a_high_risk_command_cannot_be_approved_from_a_notification(
+    workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
+) -> None:
+    await workbench.open_explorer()
+    async with agent(shared_home, folder, shared_person, transport="http") as client:
+        asked = client.ask("execute_command", command="rm -rf ~/precious", wait_seconds=50)
+        toast = notification(workbench, "rm -rf ~/precious")
+        await expect(toast).to_contain_text("HIGH risk", timeout=MS)
+        await expect(toast.get_by_role("button", name="Show")).to_be_visible()
+        await expect(toast.get_by_role("button", name=re.compile("Allow"))).to_have_count(0)
+        await expect(workbench.counter).to_have_class(re.compile("error-kind"))
+
+        await toast.get_by_role("button", name="Show").click()
+
+        sidebar = workbench.sidebar
+        await expect(sidebar.get_by_role("complementary", name="Selected call")).to_contain_text(
+            "rm -rf ~/precious", timeout=MS
+        )
+        await sidebar.get_by_role("button", name=re.compile("^Deny and tell")).click()
+        await sidebar.get_by_role("textbox", name=re.compile("reason", re.IGNORECASE)).fill("keep it")
+        await sidebar.get_by_role("button", name=re.compile("^Deny and tell")).click()
+        told = await asked.told()
+        assert (told.status, told.data["reason"]) == ("denied", "keep it")
+
+
+async def test_the_palette_cancels_the_running_call(
+    workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
+) -> None:
+    async with agent(shared_home, folder, shared_person, transport="http") as client:
+        asked = client.ask("execute_command", command="echo begun; sleep 97531", wait_seconds=50)
+        call = await shared_person.allow("echo begun")
+        await shared_person.has_printed(call)
+        await workbench.run("Handrail: Cancel the Running Call")
+        told = await asked.told()
+        assert told.status == "cancelled"
+        assert "begun" in told.data["output"]

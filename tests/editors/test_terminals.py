@@ -1,0 +1,72 @@
+"""Handrail's terminal profile in the editor's panel: it types, resizes, and outlives the daemon."""
+
+import re
+from typing import Any
+
+from playwright.async_api import Locator, expect
+from tests.editors.code_server import MS, Workbench
+from tests.support.daemon_home import Home, eventually
+from tests.support.person_client import Person
+
+
+def rows(workbench: Workbench) -> Locator:
+    return workbench.page.locator(".terminal-wrapper.active .xterm-rows")
+
+
+async def type_line(workbench: Workbench, line: str) -> None:
+    await workbench.page.locator(".terminal-wrapper.active .xterm-helper-textarea").focus()
+    await workbench.page.keyboard.insert_text(line)
+    await workbench.page.keyboard.press("Enter")
+
+
+async def test_the_profile_opens_a_terminal_that_survives_the_daemon(
+    workbench: Workbench, shared_home: Home, shared_person: Person, folder: Any
+) -> None:
+    await workbench.run(
+        "Terminal: Create New Terminal"
+    )  # profiles of extensions are known after the first one
+    await expect(rows(workbench)).to_contain_text(re.compile(r"[$#]"), timeout=MS)
+    await workbench.run("Create New Terminal (With Profile)")
+    await (
+        workbench.page.locator(".quick-input-list .monaco-list-row")
+        .filter(has_text="Handrail terminal")
+        .click(timeout=MS)
+    )
+
+    async def look() -> dict[str, Any] | None:
+        listed: list[dict[str, Any]] = await shared_person.get("terminals")
+        return next((one for one in listed if one["name"] == "VS Code" and one["running"]), None)
+
+    tab = workbench.page.locator(".terminal-tabs-entry, .tabs-list .monaco-list-row").filter(
+        has_text="Handrail"
+    )
+    await tab.first.click(timeout=MS)
+    terminal = await eventually(look)
+    assert terminal["cwd"] == str(folder)
+    await expect(rows(workbench)).to_contain_text(re.compile(r"[$#]"), timeout=MS)
+    await type_line(workbench, "echo typed-$((40+2)); stty size")
+    await expect(rows(workbench)).to_contain_text("typed-42", timeout=MS)
+    shown = (await shared_person.get(f"terminals/{terminal['id']}"))["size"]
+    await expect(rows(workbench)).to_contain_text(f"{shown[1]} {shown[0]}", timeout=MS)
+
+    shared_home.kill()
+    shared_home.up()
+
+    async def lives() -> bool | None:
+        return (await shared_person.get(f"terminals/{terminal['id']}"))["running"] or None
+
+    await eventually(lives)
+    for attempt in range(20):
+        await type_line(workbench, f"echo again-{attempt}-$((1+1))")
+        try:
+            await expect(rows(workbench)).to_contain_text(re.compile(r"again-\d+-2"), timeout=3000)
+            break
+        except AssertionError:
+            continue
+    await expect(rows(workbench)).to_contain_text(re.compile(r"again-\d+-2"), timeout=MS)
+    await type_line(workbench, "exit 3")
+
+    async def ended() -> bool | None:
+        return (await shared_person.get(f"terminals/{terminal['id']}"))["exit_code"] == 3 or None
+
+    await eventually(ended)

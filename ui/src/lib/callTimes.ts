@@ -1,0 +1,74 @@
+/**
+ * When a call was asked, answered, run and ended, and who decided, as short text; pure.
+ *
+ * Waiting for an answer and running are told apart: a person's thinking is not the command's duration.
+ */
+import type { CallView } from "../api/types.ts";
+import { decidingRule, isUnasked } from "./callText.ts";
+import { durationText } from "./duration.ts";
+import { agoText } from "./relativeTime.ts";
+
+type Times = Pick<CallView, "status" | "started_at" | "asked_at" | "answered_at" | "answered_by" | "edited" | "ran_at" | "ended_at" | "waited_ms" | "ran_ms" | "allowed_by" | "by">;
+
+/** When it began to run, on the clock of `since`; null if it has not. */
+export function runningSince(call: Pick<CallView, "ran_at" | "started_at"> & { readonly since: number }): number | null {
+  return call.ran_at === null ? null : call.since + call.ran_at - call.started_at;
+}
+
+/** `ran 0.1 s`, `waited 1:49`: only what the call really did. */
+export function timeParts(call: Pick<Times, "asked_at" | "ran_at" | "waited_ms" | "ran_ms">): string[] {
+  return [...(call.ran_at === null ? [] : [`ran ${durationText(call.ran_ms)}`]), ...(call.asked_at === null ? [] : [`waited ${durationText(call.waited_ms)}`])];
+}
+
+/** Who decided: `allowed by you`, `allowed by reads in the workspace`; empty if nobody did. */
+export function deciderText(call: Times, named: (rule: string) => string = (rule) => rule): string {
+  const rule = decidingRule(call);
+  const verb = call.status === "denied" ? "denied" : "allowed";
+  if (isUnasked(call)) return "you were not asked";
+  if (rule) return `${verb} by ${named(rule)}`;
+  if (call.answered_by === null || (call.ran_at === null && call.status !== "denied")) return "";
+  return `${verb} by ${actorText(call.answered_by, named)}${call.edited ? ", edited" : ""}`;
+}
+
+/** An actor for the reader, who is the person. */
+export function actorText(by: string, named: (rule: string) => string = (rule) => rule): string {
+  if (by.startsWith("rule ")) return named(by.slice("rule ".length));
+  if (by === "a person" || by === "a person on the page") return "you";
+  return by.replace(/^a person on /, "you on ");
+}
+
+/** `14:03` today, `Nov 17 14:03` on another day, with the year where it differs. */
+export function timeOfDay(at: number, now = Date.now()): string {
+  const then = new Date(at);
+  const today = new Date(now);
+  const clock = `${two(then.getHours())}:${two(then.getMinutes())}`;
+  if (then.toDateString() === today.toDateString()) return clock;
+  const day = `${MONTHS[then.getMonth()]} ${then.getDate()}`;
+  return then.getFullYear() === today.getFullYear() ? `${day} ${clock}` : `${day} ${then.getFullYear()}`;
+}
+
+/** `14:03:22`. */
+export function exactTime(at: number): string {
+  const then = new Date(at);
+  return [then.getHours(), then.getMinutes(), then.getSeconds()].map(two).join(":");
+}
+
+/** `18 Nov 2026, 14:03:22, 5 min ago`. */
+export function fullTime(at: number, now = Date.now()): string {
+  const then = new Date(at);
+  return `${then.getDate()} ${MONTHS[then.getMonth()]} ${then.getFullYear()}, ${exactTime(at)}, ${agoText(now - at)}`;
+}
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+function two(value: number): string {
+  return String(value).padStart(2, "0");
+}
+
+/** What a person made of a proposed change: `kept 1 of 3 hunks, edited 1`; empty if there was no review. */
+export function reviewText(review: unknown): string {
+  if (typeof review !== "object" || review === null) return "";
+  const { hunks, kept, edited } = review as Readonly<Record<string, unknown>>;
+  if (typeof hunks !== "number" || typeof kept !== "number") return "";
+  return `kept ${kept} of ${hunks} ${hunks === 1 ? "hunk" : "hunks"}${edited ? `, edited ${String(edited)}` : ""}`;
+}
