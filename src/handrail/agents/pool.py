@@ -290,7 +290,7 @@ class Agents:
                 group.cancel_scope.cancel()
 
     async def _wait_for_thread(self, entry: _Entry, process: Process) -> None:
-        """Hold a spare program until a thread takes it. Raises AgentError if nobody does, or if it ends before."""
+        """Hold a spare program until a thread takes it. Raises AgentError if no thread does, or if it ends before."""
         entry.spare.deadline = anyio.current_time() + self._idle_seconds
         with entry.spare:
             await process.terminal.wait()

@@ -333,7 +333,7 @@ class Registry:
         return [*configured, *self._list_own(), *self._list_demo()]
 
     def _complete(self, section: AgentSection) -> AgentSection:
-        """The section with what it does not say from the known agent of that name."""
+        """The section, completed from the known agent of that name."""
         if section.name not in self._known:
             return section
         changes = {name: getattr(section, name) for name in section.model_fields_set}

@@ -100,7 +100,7 @@ def _hook(setup: Setup, line: HookLine) -> dict[str, Any]:
 
 
 def _edit_with_command(input: Json) -> Work:
-    """`str_replace_editor`: the command says what is done with the file."""
+    """`str_replace_editor`: the command names the action."""
     builders: ToolTable = {
         "view": read(*PATH),
         "create": whole_file(PATH, CONTENT),

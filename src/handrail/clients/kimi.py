@@ -219,7 +219,7 @@ class KimiHooks(ClaudeShapedHooks):
 
 
 def _edit_text(input: Json) -> Work:
-    """The editor of older versions of goose: the command says what is done with the file."""
+    """The editor of older versions of goose: the command names the action."""
     verb = text(input, "command")
     path = ("path",)
     builders: ToolTable = {

@@ -134,7 +134,7 @@ def build_mcp_entry(access: Access, places: Places, url: str) -> McpEntryBuilder
 
 
 def _file_version(path: Path) -> tuple[int, int] | None:
-    """Changes with the file; None if there is none."""
+    """Changes with the file; None if it is missing."""
     try:
         state = path.stat()
     except OSError:

@@ -181,7 +181,7 @@ def _decode_head(blob: bytes | None) -> Link | None:
 
 
 async def build_access(keeper: Keeper, journal: Journal, records: Records) -> Access:
-    """The credentials, with the sign-ins of the previous daemon; sealed if nobody can be taken for a person."""
+    """The credentials, with the sign-ins of the previous daemon; sealed if no one can be taken for a person."""
     clients = [
         (record.sha256, Client(credential=record.id, name=record.name, workspace=record.workspace))
         for record in await records.credentials.all()
@@ -206,7 +206,7 @@ async def build_launchers(keeper: Keeper) -> DoorLaunchers:
 async def build_editors(
     keeper: Keeper, journal: Journal, access: Access, launchers: DoorLaunchers
 ) -> EditorPairings:
-    """The paired editors, with those of the previous daemon; none if nobody can be taken for a person."""
+    """The paired editors, with those of the previous daemon; none if no one can be taken for a person."""
     kept = b"" if access.sealed else await keeper.recall(EDITORS) or b""
     editors = EditorPairings(journal, access, launchers, kept)
     editors.keep = partial(_remember, keeper, EDITORS)

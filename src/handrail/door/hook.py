@@ -104,7 +104,7 @@ class NoAnswer(Exception):
 
 
 class Abandoned(Exception):
-    """The client has gone, so nobody reads an answer."""
+    """The client has gone, so no one reads an answer."""
 
 
 def main(arguments: list[str]) -> int:
@@ -148,7 +148,7 @@ def _parse(arguments: list[str]) -> tuple[list[str], float]:
 def read_payload(descriptor: int = 0) -> bytes:
     """All of stdin. Raises NoAnswer if it is too long, or if its end does not come.
 
-    A report of a client that has ended meanwhile still counts, so that nobody watches the client here.
+    A report of a client that has ended meanwhile still counts, so that no one watches the client here.
     """
     chunks: list[bytes] = []
     size, deadline = 0, time.monotonic() + STDIN_SECONDS

@@ -121,7 +121,7 @@ class Call:
 
     @property
     def is_allowed_later(self) -> bool:
-        """An agent that does its work itself was told to ask again, and the answer waits for it."""
+        """An agent that does its work itself must ask again, and the answer waits for it."""
         answer = None if self.approval is None else self.approval.answered
         is_handed_back = self.handed_back and self.assurance == "advisory" and self.plan is None
         return is_handed_back and answer is not None and answer.kind == "allow" and self.outcome is None

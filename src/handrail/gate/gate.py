@@ -109,14 +109,14 @@ class Gate:
     async def ask(self, request: Request, opened: Callable[[Call], None] | None = None) -> Reply:
         """Decide about work that the agent does itself: same rules, same inbox, nothing runs here.
 
-        Waits without a limit. An allowed call is `done` at once; or the tool hands it back, and it stays open until the
+        Waits without a limit. An allowed call is `done` immediately; or the tool hands it back, and it stays open until the
         agent has reported its end.
         """
         unlimited = replace(request, patience=math.inf, anew=True)
         return await self._handle(unlimited, opened, advisory=True)
 
     async def record(self, request: Request, ending: Ending, opened: Callable[[Call], None]) -> None:
-        """Journal work that an agent did without asking: a call that is opened, started and settled at once.
+        """Journal work that an agent did without asking: a call that is opened, started and settled immediately.
 
         Nothing is decided and nobody is asked. What can be shown of the work is the `preview` in the result's data.
         """

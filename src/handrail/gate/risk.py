@@ -77,7 +77,7 @@ _CODE = {
 
 
 def _find_code(program: str, words: Sequence[str]) -> str:
-    """The language of code that is given as an argument; empty if there is none."""
+    """The language of code that is given as an argument, or empty."""
     language, options = _CODE.get(program.rstrip("0123456789."), ("", ""))
     for word in words if language else ():
         if not word.startswith("-"):

@@ -121,7 +121,7 @@ class CallReport(Protocol):
         ...
 
     def show_image(self, image: Image) -> None:
-        """Send an image with the result. It is not recorded: whoever reads the call later gets the text only."""
+        """Send an image with the result. It is not recorded: a later reader of the call gets the text only."""
         ...
 
     def keep_unwinding(self) -> None:

@@ -238,7 +238,7 @@ class Launcher:
             self.spare = None
 
     def _use_spare(self, order: Start, pty: PtyMaster) -> Launch | None:
-        """Use the spare warden; None if there is none, or if it cannot be used."""
+        """Use the spare warden; None if it is missing, or if it cannot be used."""
         spare = self.spare
         if spare is None or not spare.send(order, pty.slave):
             self.drop_spare()

@@ -17,7 +17,7 @@ Content = Sequence["UserContent"]
 
 @dataclass(slots=True)
 class SteeringQueue:
-    """The messages that wait for the next model request. Nothing here awaits: a message is taken or refused at once."""
+    """The messages that wait for the next model request. Nothing here awaits: a message is taken or refused immediately."""
 
     is_open: bool = False
     waiting: list[Content] = field(default_factory=list[Content])

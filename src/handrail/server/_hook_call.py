@@ -41,12 +41,12 @@ class HookCall:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the client was told to repeat it, and has not been answered since."""
+        """Whether the client must repeat it, and has not been answered since."""
         return self._is_handed_back and not self.work.begun
 
     @property
     def is_missed(self) -> bool:
-        """Whether it was let begin while its last hook ended: the client was told to repeat it, and a lot may have changed."""
+        """Whether it was let begin while its last hook ended: the client must repeat it, and a lot may have changed."""
         return self._is_handed_back and self.work.begun and not self.waiters
 
     @property

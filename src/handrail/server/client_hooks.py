@@ -1,7 +1,7 @@
 """Hooks of clients: judge the tool calls that clients are about to do, and follow them to their end.
 
 One question for one tool call: a client's second hook for the same call, its own permission request and a repeated call
-find the open one. If the client cannot wait for the person, it is told to repeat exactly this call; the answer is kept
+find the open one. If the client cannot wait for the person, it must repeat exactly this call; the answer is kept
 for that, and used once. Calls that an earlier daemon allowed are followed to their end. Knows no client's format: the
 dialects do.
 """
@@ -235,7 +235,7 @@ class Hooks:
     async def approve(self, caller: Caller, tool: str, input: Json, call: str) -> Verdict:
         """Judge a tool call about which Claude Code asks through its permission prompt tool.
 
-        Nobody reports its end, unless a hook asked about the same call before. Raises ValueError.
+        No one reports its end, unless a hook asked about the same call before. Raises ValueError.
         """
         dialect = self._dialects[CLAUDE]
         about: Json = {
@@ -379,7 +379,7 @@ class Hooks:
         return opened.waiters > 1 or opened.work.leave()
 
     def _withdraw(self, opened: HookCall) -> None:
-        """Withdraw the question that nobody waits for, unless the client was told to repeat its call."""
+        """Withdraw the question that no one waits for, unless the client must repeat its call."""
         if opened.waiters or opened.delivered:
             return
         if opened.work.begun:  # it was decided while its hook ended
@@ -473,7 +473,7 @@ class Hooks:
             self._group.start_soon(self._wait_for_exit, process)
 
     async def _wait_for_exit(self, process: ClientProcess) -> None:
-        """End the calls of a client that ended without a report, and mark those that it was told to repeat."""
+        """End the calls of a client that ended without a report, and mark those that it must repeat."""
         try:
             await wait_for_exit(process.pid, process.start)
             lost = [each for each in self._calls.values() if each.work.process == process]

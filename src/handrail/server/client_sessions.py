@@ -83,7 +83,7 @@ class ClientSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientNotice:
-    """Something that a client's user may want to know at once."""
+    """Something that a client's user may want to know immediately."""
 
     sort: Literal["stopped", "notified"]
     title: str

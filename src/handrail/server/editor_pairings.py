@@ -88,7 +88,7 @@ class EditorConnection:
 
     @property
     def standing(self) -> Standing:
-        """Checked anew each time: a person may have answered, or the editor may have started an agent."""
+        """Checked again each time: a person may have answered, or the editor may have started an agent."""
         return self._find()
 
     async def changed(self, known: Standing) -> Standing:
@@ -272,7 +272,7 @@ def _encode(pairing: Pairing) -> list[object]:
 
 
 def _load(kept: bytes) -> dict[Identity, Pairing]:
-    """The answers about editors that still run. Ignores what another program stored in a keeper of its own."""
+    """The answers about editors that still run. Ignores what another program stored in its own keeper."""
     try:
         pairings = [_decode(*fields) for fields in json.loads(kept or b"[]")]
     except (ValueError, TypeError):

@@ -1,6 +1,6 @@
 """One hook on the unix socket: one line with its payload, one line with the answer.
 
-If the hook program ends first, nobody waits for the answer, and its question is withdrawn.
+If the hook program ends first, no one waits for the answer, and its question is withdrawn.
 """
 
 import json
@@ -55,7 +55,7 @@ async def serve_hook(hooks: Hooks, lines: Lines, mark: str, process: ClientProce
 
 
 async def serve_canary(hooks: Hooks, lines: Lines) -> None:
-    """Answer a canary. Whoever sends it gets nothing else, so that its launcher need not count as an agent."""
+    """Answer a canary. Its sender gets nothing else, so that its launcher need not count as an agent."""
     with anyio.fail_after(FRAME_SECONDS):
         line = await lines.read(CANARY_MAX)
     try:

@@ -18,7 +18,7 @@ _ESTABLISHED = "01"
 
 
 def find_connection_holders(client: tuple[str, int], server: tuple[str, int]) -> list[Identity]:
-    """The processes of this user that hold the client's end of an IPv4 connection; empty if there is none to be seen."""
+    """The processes of this user that hold the client's end of an IPv4 connection; empty if none is visible."""
     is_ipv4 = ":" not in client[0] + server[0]
     inode = _find_inode(_hex_address(client), _hex_address(server)) if is_ipv4 else None
     if inode is None:

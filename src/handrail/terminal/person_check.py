@@ -97,7 +97,7 @@ class DoorLaunchers:
     def is_agent(self, pid: int, claimed_parent: int = 0) -> bool:
         """Whether a process descends from a launcher.
 
-        A launcher without a terminal of its own (an editor, a desktop) is no agent for the terminals below it: they may
+        A launcher without its own terminal (an editor, a desktop) is no agent for the terminals below it: they may
         be the person's.
         """
         if not self._launchers:
@@ -146,7 +146,7 @@ class DoorLaunchers:
 def _load(kept: bytes) -> tuple[dict[Identity, None], dict[Identity, None]]:
     """The launchers and clients that are still alive, oldest first.
 
-    An earlier version stored the launchers alone. Ignores what another program stored in a keeper of its own.
+    An earlier version stored the launchers alone. Ignores what another program stored in its own keeper.
     """
     try:
         stored: Any = json.loads(kept or b"[]")

@@ -42,7 +42,7 @@ class DescribedChange:
 
 
 def find_change(input: JsonValue) -> DescribedChange | None:
-    """The change in the input; None if there is none, or if it has another form."""
+    """The change in the input; None if it is missing, or if it has another form."""
     if not isinstance(input, dict):
         return None
     for name in _BY_PATH:

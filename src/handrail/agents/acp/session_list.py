@@ -66,7 +66,7 @@ def _parse_sessions(answer: Json) -> Iterator[ListedSession]:
 
 
 def _parse_time(value: object) -> int | None:
-    """An ISO 8601 time; None if it is none."""
+    """An ISO 8601 time, or None."""
     try:
         time = datetime.fromisoformat(text(value))
     except ValueError:

@@ -1,6 +1,6 @@
-"""Denials with a reason that a hosted agent has not been told: the answer to ACP's permission request has no place for it.
+"""Denials with a reason that a hosted agent does not know yet: the answer to ACP's permission request has no place for it.
 
-Derived from the stored messages and calls, so that a restart loses none. An agent is told with its next prompt; a prompt
+Derived from the stored messages and calls, so that a restart loses none. An agent gets them with its next prompt; a prompt
 that it did not read, because it failed before any output, does not count.
 """
 
@@ -41,7 +41,7 @@ class Denial:
 
 
 class Denials:
-    """Finds the denials that an agent has not been told."""
+    """Finds the denials that an agent does not know yet."""
 
     def __init__(self, threads: Threads, records: Records) -> None:
         self._threads = threads
@@ -65,7 +65,7 @@ def format_denials(denials: Sequence[Denial]) -> str:
 
 
 def _unread_operations(messages: Sequence[MessageRecord], agent: str) -> Iterator[str]:
-    """The agent's operations whose denials it has not been told, newest first: back to the last that read its prompt."""
+    """The agent's operations whose denials it does not know yet, newest first: back to the last that read its prompt."""
     before: str | None = None
     for message in reversed(messages):
         if message.role != "assistant" or message.agent != agent:

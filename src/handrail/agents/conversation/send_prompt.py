@@ -204,7 +204,7 @@ def _name_processes(processes: Iterable[ProcessSeen]) -> str:
 
 
 def _has_output(answer: Message) -> bool:
-    """Whether the agent has said or begun anything."""
+    """Whether the agent has produced any output."""
     return any(part.kind in OUTPUT for part in answer.parts)
 
 

@@ -81,7 +81,7 @@ class TurnRunner:
             turns.idle.set()
 
     async def _is_to_be_told(self, turn: Turn) -> bool:
-        """Whether the agent gets the reasons of denials at once, as a prompt; never after a cancel.
+        """Whether the agent gets the reasons of denials immediately, as a prompt; never after a cancel.
 
         Only if a person gave one: after rules alone, an agent that repeats itself would never stop.
         """

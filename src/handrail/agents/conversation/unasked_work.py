@@ -77,7 +77,7 @@ class UnaskedWork:
                     self._hook_calls.append(event.input)
 
     def _take_request(self, shown: ShownCall) -> bool:
-        """Whether a permission request with an id of its own, as some agents send them, was about this work."""
+        """Whether a permission request with its own id, as some agents send them, was about this work."""
         for tool_call, request in self.asked.items():
             if request is None or tool_call in self.mentioned:
                 continue

@@ -73,7 +73,7 @@ class RequestHandlers:
         self, tool_call: str, work: Json, ending: Ending, context: RequestContext
     ) -> None:
         """Record work that the agent did without asking; `work` holds its updates about it, merged. Work of our own
-        tools is left out: it has a call of its own."""
+        tools is left out: it has its own call."""
         if context.has_own_tools and find_own_tool(self._gate, {"toolCall": work}, {}) is not None:
             return
         arguments = permission_input({"toolCall": work}, work, context.cwd, context.quirks)
@@ -124,7 +124,7 @@ class RequestHandlers:
         return permission_answer(params, reply.outcome)
 
     async def _is_about_own_tool(self, params: Json, known: Json, context: RequestContext) -> bool:
-        """Whether the work is a call of our own tools, which asks by itself when it arrives over MCP."""
+        """Whether the work is a call of our own tools, which asks when it arrives over MCP."""
         if not context.has_own_tools or find_own_tool(self._gate, params, known) is None:
             return False
         return not await anyio.to_thread.run_sync(configures_own_name, context.cwd)

@@ -43,7 +43,7 @@ def sign_ins(
 def revoke(
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a sign-in, or its first letters.")],
 ) -> None:
-    """Sign a browser out at once. It needs a new link from `handrail open`."""
+    """Sign a browser out immediately. It needs a new link from `handrail open`."""
     with reach("person") as link:
         ids = (row["id"] for row in link.get("sign-ins"))
         sign_in_id = find_by_prefix(id, ids, "sign-in")

@@ -162,5 +162,5 @@ _baseline: TypeAdapter[Baseline] = TypeAdapter(Baseline)
 
 
 def decode_baseline(blob: bytes | None) -> Baseline | None:
-    """The remembered baseline; None if there is none."""
+    """The remembered baseline, or None."""
     return None if not blob else _baseline.validate_json(zlib.decompress(blob))

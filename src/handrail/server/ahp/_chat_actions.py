@@ -237,7 +237,7 @@ def _left_open(part: CallPart) -> CallPart:
 
 
 def _plain(meta: Obj) -> Obj:
-    """Without the kind: VS Code asks about a terminal with buttons of its own, and leaves our options out."""
+    """Without the kind: VS Code asks about a terminal with its own buttons, and leaves our options out."""
     return {name: value for name, value in meta.items() if name not in ("toolKind", "language")}
 
 

@@ -59,7 +59,7 @@ _Method = Callable[[Obj], Awaitable[object]]
 
 
 class Disconnected(Exception):
-    """The client is disconnected, with a reason that it is told."""
+    """The client is disconnected, with a reason."""
 
 
 class Outbox:
@@ -141,7 +141,7 @@ class Connection:
             await self._hear(message)
 
     def answer_ping(self, text: str | bytes) -> bool:
-        """Answer a ping; False if the message is none."""
+        """Answer a ping; False for any other message."""
         if len(text) > PING_BYTES or b'"ping"' not in (text if isinstance(text, bytes) else text.encode()):
             return False
         message = _parse(text)
@@ -293,7 +293,7 @@ class Connection:
         self._host.close(uri)
 
     async def _resolve_config(self, _params: Obj) -> Obj:
-        """Sessions have no settings. In particular none that approves anything by itself."""
+        """Sessions have no settings. In particular none that approves anything automatically."""
         return {"schema": {"type": "object", "properties": {}}, "values": {}}
 
     async def _complete_text(self, _params: Obj) -> Obj:

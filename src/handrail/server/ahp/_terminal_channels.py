@@ -42,7 +42,7 @@ class TerminalChannels:
         """Where the output of a snapshot ends, until its follower begins."""
 
     def adopt(self, uri: str, terminal: str, claim: Obj) -> None:
-        """A client opened this terminal under a URI of its own."""
+        """A client opened this terminal under its own URI."""
         self._own[uri] = terminal, claim
 
     def release(self, uri: str) -> None:

@@ -183,7 +183,7 @@ class AhpHost:
             self._idle_since = {uri: at for uri, at in self._idle_since.items() if uri in unwatched}
 
     def _is_needed(self, uri: str) -> bool:
-        """The root, and the chat of a session that somebody watches."""
+        """The root, and the chat of a session that has subscribers."""
         session = session_of_chat(uri)
         return uri == ROOT or (session is not None and self.channels.get(session) is not None)
 

@@ -1,4 +1,4 @@
-"""The listeners of the agent host: a unix socket of its own, and a loopback port if one is set.
+"""The listeners of the agent host: a separate unix socket, and a loopback port if one is set.
 
 VS Code's server connects with a WebSocket and no credential. On the socket, the process at the other end is known: agents
 are refused, and only an editor that a person has paired decides. On the port, a token lets a client watch and prompt.
@@ -152,7 +152,7 @@ async def _close_slow(socket: ServerConnection, client: Connection) -> None:
 
 
 async def _receive(socket: ServerConnection, client: Connection) -> None:
-    """Handle messages in order. Pings are answered at once: a client counts a late answer as a lost connection."""
+    """Handle messages in order. Pings are answered immediately: a client counts a late answer as a lost connection."""
     send, receive = anyio.create_memory_object_stream[str | bytes](AHEAD)
     async with anyio.create_task_group() as group:
         group.start_soon(_handle_all, receive, client)

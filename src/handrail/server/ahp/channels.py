@@ -95,7 +95,7 @@ class Channels:
             subscriber.put(message)
 
     def reject(self, uri: str, action: Obj, origin: Origin, reason: str, to: Subscriber) -> None:
-        """Tell a client that its action was not applied."""
+        """Inform a client that its action was not applied."""
         envelope = _envelope(uri, action, self.seq, origin)
         to.put(notification("action", {**envelope, "rejectionReason": reason}))
 

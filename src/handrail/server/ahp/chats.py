@@ -1,6 +1,6 @@
 """Chats: each follows one thread, and publishes what changes there as actions of its channel.
 
-A chat runs while somebody is subscribed to it or to its session. The questions of its running turn are also listed in
+A chat runs while a client is subscribed to it or to its session. The questions of its running turn are also listed in
 the state of the session.
 """
 

@@ -1,6 +1,6 @@
 """The process at the other end of a connection: whether it may decide for a person.
 
-Only an editor that a person has paired may. `server.editor_pairings` knows these; over TCP nobody is recognised.
+Only an editor that a person has paired may. `server.editor_pairings` knows these; over TCP no one is recognised.
 """
 
 import socket
@@ -25,7 +25,7 @@ class Peer(Protocol):
 
     @property
     def standing(self) -> Decision:
-        """Checked anew each time: a person may have paired or refused the editor meanwhile."""
+        """Checked again each time: a person may have paired or refused the editor meanwhile."""
         ...
 
 

@@ -1,6 +1,6 @@
 """The reducers of the protocol: a channel's state and an action give the next state. Pure.
 
-VS Code applies our actions with reducers of its own, so these must agree with those of version 0.9. Only the actions that
+VS Code applies our actions with its own reducers, so these must agree with those of version 0.9. Only the actions that
 we send or accept are known; any other changes nothing. A field that is None here is `undefined` there, and is left out.
 """
 

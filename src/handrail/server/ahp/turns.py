@@ -178,7 +178,7 @@ def call_ids(messages: Iterable[MessageRecord]) -> Iterator[str]:
 
 
 def group_messages(messages: Sequence[MessageRecord]) -> list[list[MessageRecord]]:
-    """The messages of each turn: a prompt, and what was said until the next one."""
+    """The messages of each turn: a prompt, and the messages until the next one."""
     groups: list[list[MessageRecord]] = []
     for message in messages:
         if message.role == "user" or not groups:

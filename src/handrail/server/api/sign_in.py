@@ -79,7 +79,7 @@ def list_routes(context: ServerContext) -> APIRouter:
 
     @router.delete("/sign-ins/{id}", status_code=204)
     async def revoke_sign_in(id: str, request: Request) -> Response:
-        """Sign a browser out at once: its sockets close."""
+        """Sign a browser out immediately: its sockets close."""
         seq = context.access.sign_ins.revoke(id, f"revoked by {actor_of(request)}")
         if seq is None:
             raise HTTPException(404, f"There is no sign-in {id}. `handrail sign-ins` lists those there are.")

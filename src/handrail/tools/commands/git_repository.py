@@ -181,7 +181,7 @@ def _has_shared_index(git: str) -> bool:
 
 
 def _identify(path: str) -> tuple[int, ...] | None:
-    """Identity of a plain file, empty if there is none; None if it cannot be trusted to be one."""
+    """Identity of a plain file, empty if it is missing; None if it cannot be trusted to be one."""
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
