@@ -768,7 +768,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Sign In
-         * @description Sign a browser out at once: its sockets close.
+         * @description Sign a browser out immediately: its sockets close.
          */
         delete: operations["revoke_sign_in_api_sign_ins__id__delete"];
         options?: never;

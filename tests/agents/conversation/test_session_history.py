@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.support.conversation_host import ConversationHost, conversation_host, parts, text
 
-from handrail.agents.conversation import session_history
+from handrail.agents.conversation import _session_history as session_history
+from handrail.agents.conversation._session_history import SessionHistory
 from handrail.agents.conversation.recorder import Recorder
-from handrail.agents.conversation.session_history import SessionHistory
 from handrail.store.values import Json
 
 pytestmark = pytest.mark.anyio

@@ -17,8 +17,8 @@ from anyio.abc import TaskGroup
 from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.capabilities import ACTIVITY_UPDATE, Folder
 from handrail.agents.acp.session import Session
+from handrail.agents.conversation._session_history import SessionHistory
 from handrail.agents.conversation.recorder import Activities, Recorder
-from handrail.agents.conversation.session_history import SessionHistory
 from handrail.agents.conversation.session_state import STATE_NAMES
 from handrail.agents.conversation.tool_calls import OwnCall
 from handrail.agents.conversation.unasked_work import UnaskedWork, merge_fields

@@ -13,7 +13,7 @@ from pathlib import Path
 from handrail.gate.shell.reading_commands import BUILTINS, SCRIPTS, find_git_reader, is_reading_command
 from handrail.gate.shell.shell_parser import Line, Part
 from handrail.launcher.trusted_programs import SYSTEM_FOLDERS, find_untrusted
-from handrail.tools.commands.git_repository import read_repository
+from handrail.tools.commands._git_repository import read_repository
 from handrail.tools.commands.programs import Program, find_program
 from handrail.tools.commands.touched_paths import TouchedPlaces
 from handrail.tools.tool_context import add_git_setting
