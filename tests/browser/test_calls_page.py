@@ -137,7 +137,7 @@ async def test_a_denial_reaches_the_agent_with_its_reason(
         await tab.detail.get_by_role("button", name="Deny and tell the agent").click()
         told = await asked.told()
         await tab.reads(call, "denied")
-        await tab.sees(tab.recent, "use the staging database")
+        await tab.sees(tab.row(call), "use the staging database")
 
     assert (told.status, told.data["reason"]) == ("denied", "use the staging database")
     assert not (workspace / "production.db").exists()

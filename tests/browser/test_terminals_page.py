@@ -97,8 +97,8 @@ async def test_a_person_opens_a_terminal_types_and_sees_it(shared_person: Person
     row = tab.page.locator(f'[data-terminal="{one}"]')
     await expect(row).to_contain_text("you")
     await terminal.runs("exit 3")
-    await expect(row).to_contain_text("ended 3", timeout=MS)
-    await expect(terminal.pane).to_contain_text("ended 3", timeout=MS)
+    await expect(row).to_contain_text("exit 3", timeout=MS)
+    await expect(terminal.pane).to_contain_text("exit 3", timeout=MS)
     await terminal.sees("42 is the answer")
 
 

@@ -225,7 +225,7 @@ async def test_what_an_agent_runs_is_a_card_with_output_and_a_way_out(
     await tab.sees(card, "cancelled")
     await card.get_by_role("link").first.click()
     await tab.sees(card.get_by_role("log", name="Output"), "first")
-    await tab.sees(card.get_by_role("region", name="Outcome"), "a person on the page")
+    await tab.sees(card.get_by_role("region", name="Outcome"), "cancelled by you")
 
 
 async def test_a_denial_reaches_the_agent_and_a_permission_is_its_own_word(
