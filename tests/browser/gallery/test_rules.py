@@ -132,6 +132,6 @@ def test_a_question_that_no_rule_can_decide_offers_none(page: Page, site: str) -
     whole = specimen(page, site, "detail: not understood")
 
     expect(whole).to_contain_text("It is a loop: what it runs depends on what it finds.")
-    expect(whole).to_contain_text("No rule can decide this one")
+    expect(whole).to_contain_text("Always asks. No rule can cover this")
     expect(whole.get_by_role("button", name="Allow for session")).to_have_attribute("aria-disabled", "true")
     expect(whole.get_by_role("button", name="Always allow…")).to_have_attribute("aria-disabled", "true")
