@@ -45,6 +45,11 @@ from handrail.clients.hook_work import (
 )
 from handrail.clients.pieces import ConfigPiece
 
+REPORTS = ("PostToolUse", "PostToolUseFailure")
+"""Events of whose hooks Kimi sends SIGTERM to those that still run when the turn ends."""
+KEEP_ON = "trap '' TERM; "
+"""Before the command of a report: the shell ignores SIGTERM, and the hook inherits that. Else a report is lost that starts
+just before the turn's end."""
 LIMIT_SECONDS = 590
 """Below the 600 s above which Kimi ignores all hooks."""
 KIMI_HOOKS = (
@@ -99,7 +104,7 @@ class Kimi(Client):
 
 
 def _kimi_hook(setup: Setup, line: HookLine) -> dict[str, Any]:
-    command = hook_line(setup, "kimi", line)
+    command = (KEEP_ON if line.event in REPORTS else "") + hook_line(setup, "kimi", line)
     matcher = {"matcher": ""} if line.has_matcher else {}
     return {"event": line.event, **matcher, "command": command, "timeout": line.limit(setup, LIMIT_SECONDS)}
 
