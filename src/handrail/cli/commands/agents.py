@@ -60,7 +60,7 @@ Refresh = Annotated[
 
 
 def agents(context: typer.Context, as_json_: AsJson = False, refresh: Refresh = False) -> None:
-    """List installed agents, and how to install the others; list and continue their earlier sessions."""
+    """List agents, how to install the others, and their sessions."""
     if context.invoked_subcommand is not None:
         return
     with reach("person") as link:
