@@ -1,6 +1,6 @@
 """Fixtures of the extension's tests: a daemon, code-server with the packed extension, and its window in Chromium.
 
-They share one window: a workbench takes many seconds to open.
+The tests of a module share one window: a workbench takes many seconds to open.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -22,30 +22,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(400))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
-    """One loop for all of them, because they share a window."""
+    """One loop for a module, whose tests share a window."""
     return "asyncio"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_home() -> Generator[Home]:
     with running_daemon("[command]\nstop_grace = 0.3\n") as home:
         yield home
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_person(shared_home: Home) -> Person:
     return person_of(shared_home)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def browser() -> AsyncGenerator[Browser]:
     async with chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace that the window has open."""
     folder = tmp_path_factory.mktemp("workspace")
@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(
     shared_home: Home, shared_person: Person, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[CodeServer]:
@@ -61,7 +61,7 @@ def server(
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def unpaired(browser: Browser, server: CodeServer, folder: Path) -> AsyncGenerator[Workbench]:
     """The window, which may not be paired yet."""
     async with open_workbench(browser, server, folder) as workbench:
