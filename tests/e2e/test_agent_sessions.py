@@ -162,7 +162,7 @@ async def test_after_kill_9_the_agent_is_still_told_why_it_was_denied(workspace:
             home.pid, signal.SIGTERM
         )  # a kill may lose what was recorded a moment before; it is told again then
         home.up()
-        later = await thread.act({"say": "ok"})
+        later = await Conversation(person_of(home), thread.id).act({"say": "ok"})
         assert not [part for part in parts_of(later, "note") if "was told" in part["text"]]
 
 
