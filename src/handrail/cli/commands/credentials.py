@@ -5,7 +5,6 @@ A bearer token is printed once and never stored by this command.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ import typer
 from handrail.cli.client import reach
 from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.folder import project
-from handrail.cli.render.formats import find_by_prefix
+from handrail.cli.render.formats import find_by_prefix, format_minute
 from handrail.cli.render.output import note, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def credentials(context: typer.Context, as_json_: AsJson = False) -> None:
     if as_json_:
         print_json(rows)
     elif rows:
-        cells = [(row["id"], row["name"], _format_day(row["issued_at"]), row["workspace"]) for row in rows]
+        cells = [(row["id"], row["name"], format_minute(row["issued_at"]), row["workspace"]) for row in rows]
         print_table(("ID", "NAME", "SINCE", "WORKSPACE"), cells)
     else:
         note("No credentials. `handrail credential` creates one.")
@@ -87,7 +86,3 @@ def revoke(
         credential_id = find_by_prefix(id, ids, "credential")
         link.delete("credentials", credential_id)
     say(f"Revoked {credential_id}.")
-
-
-def _format_day(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

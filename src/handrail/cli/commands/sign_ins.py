@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from handrail.cli.client import reach
 from handrail.cli.command_help import add_command, plain_app
-from handrail.cli.render.formats import find_by_prefix
+from handrail.cli.render.formats import find_by_prefix, format_minute
 from handrail.cli.render.output import note, print_json, print_table, say
 
 
@@ -32,7 +31,7 @@ def sign_ins(
         print_json(rows)
     elif rows:
         cells = [
-            (row["id"], row["name"] or "a browser", _format_time(row["at"]), _format_time(row["seen_at"]))
+            (row["id"], row["name"] or "a browser", format_minute(row["at"]), format_minute(row["seen_at"]))
             for row in rows
         ]
         print_table(("ID", "BROWSER", "SIGNED IN", "LAST SEEN"), cells)
@@ -49,7 +48,3 @@ def revoke(
         sign_in_id = find_by_prefix(id, ids, "sign-in")
         link.delete("sign-ins", sign_in_id)
     say(f"Signed out {sign_in_id}.")
-
-
-def _format_time(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

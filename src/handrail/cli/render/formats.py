@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -184,3 +185,8 @@ def find_by_prefix(typed: str, ids: Iterable[str], noun: str, command: str = "")
         raise Failure(f"There is no {noun} {typed}. `handrail {command or f'{noun}s'}` lists what there is.")
     listed = ", ".join(matches[:MOST_SHOWN]) + (" …" if len(matches) > MOST_SHOWN else "")
     raise Failure(f"{typed} is the beginning of {len(matches)} {noun}s: {listed}. Type more of it.")
+
+
+def format_minute(ms: int) -> str:
+    """A day and a minute in local time, from milliseconds since 1970."""
+    return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
