@@ -10,10 +10,10 @@ from handrail.cli.commands.rules import (
     describe_rule,
     describe_source,
     flatten_rule,
-    format_day,
     rule_cells,
     rule_columns,
 )
+from handrail.cli.render.formats import format_minute
 
 NOW = 1_800_000_000_000
 
@@ -64,12 +64,12 @@ def test_a_row_has_a_cell_for_each_column_and_where_there_is_little_room_the_sou
 def test_what_a_rule_is_about_says_until_when_and_whether_it_holds() -> None:
     lapsed = row(expires_at=NOW, in_force=False, says="It expired.", note="For the release")
     assert describe_rule(lapsed) == (
-        f"`npm test …` in this project until {format_day(NOW)} (For the release) · not in force: It expired."
+        f"`npm test …` in this project until {format_minute(NOW)} (For the release) · not in force: It expired."
     )
 
 
 def test_a_source_is_a_line_of_a_file_or_where_somebody_sat() -> None:
-    assert describe_source(row()) == f"page, {format_day(NOW - 86_400_000)}"
+    assert describe_source(row()) == f"page, {format_minute(NOW - 86_400_000)}"
     assert describe_source(row(source=".handrail/config.toml:4")) == ".handrail/config.toml:4"
     assert describe_source(row(added_by=None, added_at=None)) == ""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,6 +24,7 @@ from handrail.cli.render.formats import (
     format_ago,
     format_count,
     format_effect,
+    format_minute,
     format_risk,
     parse_duration,
     parse_json_object,
@@ -342,7 +342,7 @@ def describe_rule(view: RuleView) -> str:
     rule = view["rule"]
     pieces = [
         view["words"],
-        f"until {format_day(rule['expires_at'])}" if rule["expires_at"] else "",
+        f"until {format_minute(rule['expires_at'])}" if rule["expires_at"] else "",
         f"({rule['note']})" if rule["note"] and not view["builtin"] else "",
         f"· not in force: {view['says']}" if not view["in_force"] else "",
     ]
@@ -352,7 +352,7 @@ def describe_rule(view: RuleView) -> str:
 def describe_source(view: RuleView) -> str:
     """Where a rule comes from: file and line, or who added it and when."""
     by = (view["added_by"] or "").removeprefix("a person on the ")
-    return view["rule"]["source"] or (f"{by}, {format_day(view['added_at'])}" if view["added_at"] else by)
+    return view["rule"]["source"] or (f"{by}, {format_minute(view['added_at'])}" if view["added_at"] else by)
 
 
 def describe_new_rule(view: RuleView) -> tuple[Piece, ...]:
@@ -397,7 +397,3 @@ def add_rule_command(body: RuleBody) -> str:
         words += [f"--{name}", value] if value else []
     words += ["--user"] if body.get("scope") == "user" else ["--workspace", body.get("workspace") or "."]
     return shlex.join(words)
-
-
-def format_day(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -15,11 +15,11 @@ import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command
-from handrail.cli.commands.rules import format_day
 from handrail.cli.exact import escape_line_breaks
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm
+from handrail.cli.render.formats import format_minute
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _list_folders(for_programs: bool) -> None:
 
 def _cells(row: FolderView) -> tuple[Piece, ...]:
     trusted = ("✓ trusted", "green") if row["trusted"] else ("● not trusted", "yellow")
-    since = format_day(row["trusted_at"]) if row["trusted"] and row["trusted_at"] else ""
+    since = format_minute(row["trusted_at"]) if row["trusted"] and row["trusted_at"] else ""
     return (
         trusted,
         since,
