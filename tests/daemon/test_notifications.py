@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.support.actors import ANN
+from tests.support.daemon_home import BOUND
 from tests.support.gate_world import Client, GateWorld, caller, gate_world, make_answer
 from tests.support.sample_tools import Write
 
@@ -85,7 +86,7 @@ def desktop(tmp_path: Path) -> Desktop:
 @asynccontextmanager
 async def told_by(path: Path, desktop: Desktop, **how: Any) -> AsyncGenerator[GateWorld]:
     async with gate_world(path, Write()) as here, anyio.create_task_group() as group:
-        pace: dict[str, Any] = {"grace": GRACE, "burst": 0.0, "find": desktop.find, **how}
+        pace: dict[str, Any] = {"grace": GRACE, "burst": 0.0, "bound": BOUND, "find": desktop.find, **how}
         notifier = Notifier(here.gate, desktop.count, desktop.environment, **pace)
         group.start_soon(notifier.run)
         await anyio.wait_all_tasks_blocked()

