@@ -1,6 +1,6 @@
 """Fixtures of the page's browser tests: the daemon and the person of the end-to-end tests, Chromium, a signed-in tab."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.e2e)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Add to a failure what the page asked and was told, since a screen does not show it."""
+    try:
+        return (yield)
+    except Exception as error:
+        for tab in [each for each in pyfuncitem.funcargs.values() if isinstance(each, Tab)]:
+            error.add_note(tab.report())
+        raise
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,21 @@
 import os
 import re
 import shutil
+import time
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from playwright.async_api import Browser, BrowserContext, Locator, Page, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    Locator,
+    Page,
+    Request,
+    WebSocket,
+    async_playwright,
+    expect,
+)
 from tests.support.daemon_home import BOUND
 from tests.support.person_client import Person
 
@@ -27,6 +38,8 @@ QUIET = (
     "--process-per-site",
 )
 MS = BOUND * 1000
+MOST_LINES = 30
+"""Lines of the page's traffic in the report of a failed test."""
 expect.set_options(timeout=MS)  # the default of five seconds is too short on a busy machine
 
 
@@ -36,6 +49,10 @@ def find_chromium() -> str:
     found = named or next((path for name in CHROMIUM if (path := shutil.which(name))), None)
     assert found, f"none of {', '.join(CHROMIUM)} is installed; `make tools` installs one"
     return found
+
+
+def _asked(request: Request) -> str:
+    return f"{request.method} {request.url}"
 
 
 @asynccontextmanager
@@ -54,8 +71,25 @@ class Tab:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.errors: list[str] = []
+        self._traffic: deque[str] = deque(maxlen=MOST_LINES)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self._note(f"console {said.type}", said.text))
+        page.on("response", lambda answer: self._note(str(answer.status), _asked(answer.request)))
+        page.on("requestfailed", lambda request: self._note("failed", f"{_asked(request)} {request.failure}"))
+        page.on("websocket", self._watch_socket)
         page.set_default_timeout(MS)
+
+    def report(self) -> str:
+        """What the page last asked and was told, for a test that failed."""
+        return "\n".join([f"The tab at {self.page.url}:", *self._traffic])
+
+    def _watch_socket(self, socket: WebSocket) -> None:
+        self._note("opened", socket.url)
+        socket.on("close", lambda _: self._note("closed", socket.url))
+
+    def _note(self, what: str, about: str) -> None:
+        if "/assets/" not in about:
+            self._traffic.append(f"{time.strftime('%H:%M:%S')} {what} {about}")
 
     @property
     def needs_you(self) -> Locator:
