@@ -6,12 +6,12 @@ Knows nothing of any room: a fixture that builds part of Handrail lives beside t
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.home_folder import make_home_folder
 
 # Examples that take long on a busy machine are no fault; a test that hangs meets pytest's own bound.
 settings.register_profile("handrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,7 +37,7 @@ def anyio_backend() -> str:
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty HANDRAIL_HOME with a path short enough for unix sockets (107 bytes), gone afterwards."""
-    path = Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp"))
+    path = make_home_folder()
     monkeypatch.setenv("HANDRAIL_HOME", str(path))
     yield path
     shutil.rmtree(path, ignore_errors=True)

@@ -1,18 +1,18 @@
 """Homes for the tests of the commands: one daemon that most of them share, or one of a test's own."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.cli_home import Agent, Home, open_terminal, wait_for_output
+from tests.support.home_folder import make_home_folder
 
 
 @pytest.fixture(scope="session")
 def common() -> Iterator[Path]:
     """A home whose daemon serves every test that does not end it."""
-    path = Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp"))
+    path = make_home_folder()
     yield path
     Home(path, path).end()
     shutil.rmtree(path, ignore_errors=True)

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from hatch_build import STATIC
 from tests.house.source import ROOT
 from tests.support.daemon_home import BOUND, Home, eventually
+from tests.support.home_folder import make_home_folder
 from tests.support.mcp_client import agent
 from tests.support.person_client import Json, Person, person_of
 from tests.support.thread_client import Conversation, parts_of, text_of
@@ -35,7 +35,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
     """The present daemon, on a copy of the old home."""
-    path = Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp"))
+    path = make_home_folder()
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(path, filter="data")
     home = Home(path, (path / "config.toml").read_text())

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing, contextmanager
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 
 import anyio
 from tests.support.fork_server import ForkedProcess, fork_daemon
+from tests.support.home_folder import make_home_folder
 from tests.support.keeper_terminals import shell_home
 
 from handrail.config import PROVIDER_VARIABLES
@@ -139,7 +139,7 @@ class Home:
 @contextmanager
 def running_daemon(config: str = "") -> Generator[Home]:
     """A home with a daemon that answers; nothing of it is left afterwards."""
-    path = Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp"))
+    path = make_home_folder()
     home = Home(path, config)
     try:
         home.up()
