@@ -22,8 +22,8 @@ from tests.support.terminal_socket import (
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 RECONNECTS = 100
-NUMBERED = "i=0; while [ $i -lt 250 ]; do seq $((i*400)) $((i*400+399)); sleep 0.01; i=$((i+1)); done"
-NUMBERS = "".join(f"{n}\r\n" for n in range(100_000)).encode()
+NUMBERED = 'i=0; until [ -e "$0" ]; do seq $((i*400)) $((i*400+399)); sleep 0.01; i=$((i+1)); done'
+"""Numbers in blocks of 400, until the file exists."""
 MUTE = "stty raw -echo; printf ready; sleep 1000"
 ASKS_SECRET = 'stty -echo; printf "Password: "; read -r x; stty echo; echo "got ${#x}"; cat'
 
@@ -55,9 +55,10 @@ def all_of(person: Person, terminal: str, after: int) -> bytes:
 
 
 async def test_a_page_that_is_cut_off_a_hundred_times_misses_nothing_and_gets_nothing_twice(
-    shared_person: Person,
+    shared_person: Person, tmp_path: Path
 ) -> None:
-    terminal = await open_terminal(shared_person, "sh", "-c", NUMBERED)
+    enough = tmp_path / "enough"
+    terminal = await open_terminal(shared_person, "sh", "-c", NUMBERED, str(enough))
 
     def read() -> tuple[bytes, int]:
         found, cuts = b"", 0
@@ -70,11 +71,18 @@ async def test_a_page_that_is_cut_off_a_hundred_times_misses_nothing_and_gets_no
                     page.cut()
                     found += page.shown
                     continue
+                enough.touch()
                 return found + page.to_end(), cuts
 
     found, cuts = await run_in_thread(read)
-    assert hashlib.sha256(found).hexdigest() == hashlib.sha256(NUMBERS).hexdigest()
+    printed = range(found.count(b"\n"))
+    assert hashlib.sha256(found).hexdigest() == sha256_of_numbers(printed)
+    assert len(printed) % 400 == 0, "up to the end of the last block"
     assert cuts == RECONNECTS
+
+
+def sha256_of_numbers(numbers: range) -> str:
+    return hashlib.sha256("".join(f"{number}\r\n" for number in numbers).encode()).hexdigest()
 
 
 async def test_keys_are_typed_in_order_by_the_person_on_the_page(shared_person: Person) -> None:

@@ -320,6 +320,8 @@ KIMI = Client(
         "I edit it.", "Edit", {"path": str(path), "old_string": old, "new_string": new}
     ),
     ours=_named("mcp__handrail__"),
+    # Kimi ends the hooks of a turn with the turn. As with any real model, the last words take longer than a report.
+    ends=(Turn("That is all that I had to do in this folder.", pace=0.5),),
     clock_seconds=570.0,
     can_edit=False,
 )

@@ -82,6 +82,7 @@ class Attachment:
         if after is None and reach is not None:
             begin = find_line_near_end(self._tail, reach)
         alternate = await anyio.to_thread.run_sync(is_alternate_screen, self._tail, begin)
+        await self._reload_ended_record()
         await self._send_state(begin, alternate)
         try:
             async with anyio.create_task_group() as group:
@@ -125,8 +126,12 @@ class Attachment:
             await changed()
 
     async def _reload_ended_record(self) -> None:
-        """Reload the record of an ended terminal: only the record has the end time."""
-        if self._live is None or self._live.exit is None or self._record.ended_at is not None:
+        """Reload the record of an ended terminal: only the record has the end time.
+
+        A terminal that ended while its record was read is not live, and the record does not have its end.
+        """
+        is_running = self._live is not None and self._live.exit is None
+        if is_running or self._record.ended_at is not None:
             return
         with contextlib.suppress(Unwritable):
             await self._rooms.journal.committed(self._rooms.journal.head)
