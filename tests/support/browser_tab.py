@@ -22,6 +22,7 @@ from playwright.async_api import (
     expect,
 )
 from tests.support.daemon_home import BOUND
+from tests.support.home_folder import has_memory_folder
 from tests.support.person_client import Person
 
 from handrail.server.app import STATIC
@@ -60,7 +61,11 @@ async def chromium() -> AsyncGenerator[Browser]:
     """The system's own browser."""
     assert (STATIC / "index.html").is_file(), "the page is not built; run `make ui`"
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=find_chromium(), args=[*QUIET])
+        # By default Playwright lets the browser share memory through files on the disk.
+        unwanted = ["--disable-dev-shm-usage"] if has_memory_folder() else []
+        browser = await playwright.chromium.launch(
+            executable_path=find_chromium(), args=[*QUIET], ignore_default_args=unwanted
+        )
         yield browser
         await browser.close()
 

@@ -1,7 +1,7 @@
 """Empty folders for a HANDRAIL_HOME, with paths short enough for unix sockets (107 bytes).
 
-They lie in memory if the machine has room: a disk that is busy with an install answers an fsync after a minute, and then
-each event of a daemon waits for it.
+They lie in memory if the machine has room: a disk that is busy with an install answers an fsync late, and each event of a
+daemon waits for it.
 """
 
 import os
@@ -16,8 +16,8 @@ LEAST_FREE = 4 << 30
 
 def make_home_folder() -> Path:
     """The caller removes it."""
-    return Path(tempfile.mkdtemp(prefix="hr-", dir=MEMORY if _has_room(MEMORY) else "/tmp"))
+    return Path(tempfile.mkdtemp(prefix="hr-", dir=MEMORY if has_memory_folder() else "/tmp"))
 
 
-def _has_room(folder: str) -> bool:
-    return os.access(folder, os.W_OK | os.X_OK) and shutil.disk_usage(folder).free >= LEAST_FREE
+def has_memory_folder() -> bool:
+    return os.access(MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(MEMORY).free >= LEAST_FREE
