@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { ApprovalView } from "../../../ui/src/api/types.ts";
 import { Answers } from "./answers.ts";
 import { Attention } from "./attention.ts";
+import { CodeQuestions } from "./codeQuestions.ts";
 import { Daemon } from "./daemon.ts";
 import { Inbox } from "./inbox.ts";
 import { McpServer } from "./mcpServer.ts";
@@ -24,6 +25,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const written = new WrittenFiles(daemon, inbox);
   const terminals = new Terminals(daemon);
   const mcp = new McpServer(daemon);
+  const questions = new CodeQuestions(daemon);
   const palette = new Palette(daemon, inbox, pages);
 
   /** A write is shown in the diff editor, everything else in the sidebar. */
@@ -73,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): void {
     proposals,
     written,
     mcp,
+    questions,
     vscode.window.registerWebviewViewProvider(VIEW, pages, { webviewOptions: { retainContextWhenHidden: true } }),
     vscode.window.registerTreeDataProvider(TREE, proposals),
     vscode.workspace.registerFileSystemProvider(SCHEME, proposals, { isCaseSensitive: true }),
