@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 
 import type { ApprovalView } from "../../../ui/src/api/types.ts";
 import { Answers } from "./answers.ts";
+import { attachments } from "./attachments.ts";
 import { Attention } from "./attention.ts";
 import { CodeQuestions } from "./codeQuestions.ts";
 import { Daemon } from "./daemon.ts";
@@ -63,6 +64,7 @@ export function activate(context: vscode.ExtensionContext): void {
     allowProposal: () => proposals.allow(),
     allowEditedProposal: () => proposals.allowEdited(),
     rejectProposal: () => proposals.reject(),
+    ...attachments((text) => pages.attach(text)),
     nextHunk: () => vscode.commands.executeCommand("workbench.action.compareEditor.nextChange"),
   };
 
