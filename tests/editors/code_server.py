@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from zipfile import ZipFile
 
 import httpx
 from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
@@ -38,6 +39,44 @@ SETTINGS = {
 }
 
 
+CALLER = """
+const vscode = require("vscode"), { readFileSync, writeFileSync, renameSync } = require("node:fs");
+exports.activate = (context) => context.subscriptions.push(vscode.commands.registerCommand("caller.use", async () => {
+  const path = vscode.workspace.workspaceFolders[0].uri.fsPath, { tool, input } = JSON.parse(readFileSync(path + "/use.json"));
+  const done = (text) => (writeFileSync(path + "/used.tmp", text), renameSync(path + "/used.tmp", path + "/used.txt"));
+  try {
+    const { content } = await vscode.lm.invokeTool(tool, { input, toolInvocationToken: undefined });
+    done(content.map(({ value }) => value).join(""));
+  } catch (error) {
+    done("failed: " + error.message);
+  }
+}));
+"""
+"""An extension that uses a language model tool as an editor's agent does: `use.json` says which, `used.txt` gets the result."""
+CALLER_MANIFEST = {
+    "name": "caller",
+    "publisher": "test",
+    "version": "1.0.0",
+    "engines": {"vscode": "^1.100.0"},
+    "main": "./main.js",
+    "contributes": {"commands": [{"command": "caller.use", "title": "Use a Tool", "category": "Caller"}]},
+}
+VSIX_MANIFEST = """<?xml version="1.0" encoding="utf-8"?>
+<PackageManifest Version="2.0.0" xmlns="http://schemas.microsoft.com/developer/vsx-schema/2011">
+<Metadata><Identity Language="en-US" Id="caller" Version="1.0.0" Publisher="test"/><DisplayName>caller</DisplayName></Metadata>
+<Installation><InstallationTarget Id="Microsoft.VisualStudio.Code"/></Installation><Dependencies/>
+<Assets><Asset Type="Microsoft.VisualStudio.Code.Manifest" Path="extension/package.json" Addressable="true"/></Assets>
+</PackageManifest>"""
+
+
+def _pack_caller(path: Path) -> Path:
+    with ZipFile(path, "w") as vsix:
+        vsix.writestr("extension.vsixmanifest", VSIX_MANIFEST)
+        vsix.writestr("extension/package.json", json.dumps(CALLER_MANIFEST))
+        vsix.writestr("extension/main.js", CALLER)
+    return path
+
+
 class CodeServer:
     """A running server: its process, which is the editor's, and its address."""
 
@@ -61,8 +100,12 @@ def running_code_server(data: Path, environment: dict[str, str]) -> Generator[Co
     _write_settings(data)
     base = [str(node()), str(ENTRY), "--config", str(data / "config.yaml")]
     base += ["--user-data-dir", str(data / "user"), "--extensions-dir", str(data / "extensions")]
+    packed = [VSIX, _pack_caller(data / "caller.vsix")]
     install = subprocess.run(
-        [*base, "--install-extension", str(VSIX)], env=around, capture_output=True, check=False
+        [*base, *(word for each in packed for word in ("--install-extension", str(each)))],
+        env=around,
+        capture_output=True,
+        check=False,
     )
     assert install.returncode == 0, install.stdout + install.stderr
     port = free_port()

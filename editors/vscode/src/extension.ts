@@ -5,6 +5,7 @@ import type { ApprovalView } from "../../../ui/src/api/types.ts";
 import { Answers } from "./answers.ts";
 import { attachments } from "./attachments.ts";
 import { Attention } from "./attention.ts";
+import { ChatTools } from "./chatTools.ts";
 import { CodeQuestions } from "./codeQuestions.ts";
 import { Daemon } from "./daemon.ts";
 import { Inbox } from "./inbox.ts";
@@ -78,6 +79,7 @@ export function activate(context: vscode.ExtensionContext): void {
     written,
     mcp,
     questions,
+    new ChatTools(mcp, context.extension.packageJSON),
     vscode.window.registerWebviewViewProvider(VIEW, pages, { webviewOptions: { retainContextWhenHidden: true } }),
     vscode.window.registerTreeDataProvider(TREE, proposals),
     vscode.workspace.registerFileSystemProvider(SCHEME, proposals, { isCaseSensitive: true }),
