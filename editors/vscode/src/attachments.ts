@@ -48,14 +48,14 @@ function addProblems(attach: Attach): unknown {
 }
 
 /** How a message names a file: relative to the folder if the window has one. A path with spaces is no mention, only text. */
-function mention(uri: vscode.Uri): string {
+export function mention(uri: vscode.Uri): string {
   const isOnly = vscode.workspace.workspaceFolders?.length === 1;
   const path = isOnly ? vscode.workspace.asRelativePath(uri, false) : uri.fsPath;
   return uri.scheme !== "file" ? uri.toString() : /[\s@"'`<>]/.test(path) ? path : `@${path}`;
 }
 
 /** A block of code whose fence is longer than any in it. */
-function fence(text: string, language: string): string {
+export function fence(text: string, language: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const mark = "`".repeat(longest + 1);
   return `${mark}${language === "plaintext" ? "" : language}\n${text.replace(/\n$/, "")}\n${mark}`;

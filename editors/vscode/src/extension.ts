@@ -5,6 +5,7 @@ import type { ApprovalView } from "../../../ui/src/api/types.ts";
 import { Answers } from "./answers.ts";
 import { attachments } from "./attachments.ts";
 import { Attention } from "./attention.ts";
+import { registerParticipant } from "./chatParticipant.ts";
 import { ChatTools } from "./chatTools.ts";
 import { CodeQuestions } from "./codeQuestions.ts";
 import { Daemon } from "./daemon.ts";
@@ -56,6 +57,7 @@ export function activate(context: vscode.ExtensionContext): void {
     undoLast: () => written.undoLast(),
     undoCall: (call: string) => written.undo(call),
     openThread: () => palette.openThread(),
+    showThread: (id: string) => pages.openSidebar(`/t/${id}`),
     connectAgent: () => palette.connectAgent(),
     showTerminal: () => terminals.pick(),
     showProposal: (id: string) => {
@@ -86,6 +88,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.languages.registerCodeLensProvider({ scheme: "file" }, written),
     vscode.window.registerTerminalProfileProvider(PROFILE, terminals),
     ...mcp.register(),
+    ...registerParticipant(daemon, vscode.Uri.joinPath(context.extensionUri, "media", "handrail.svg")),
     ...Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`handrail.${name}`, run)),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("handrail.home")) daemon.connect();
