@@ -88,6 +88,7 @@ wire: $(VENV)/dev
 
 contracts: $(VENV)/dev ## store the public contracts as the code has them now; name each change in CHANGELOG.md
 	$(PY) -m tests.contracts.write
+	$(PY) scripts/language_model_tools.py
 
 docs: $(VENV)/run ## write docs/configuration.md from src/handrail/config.py
 	$(PY) scripts/config_reference.py

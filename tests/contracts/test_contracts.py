@@ -3,6 +3,7 @@
 from difflib import unified_diff
 
 import pytest
+from scripts.language_model_tools import MANIFEST, build_manifest
 from tests.contracts.collect import CONTRACTS
 from tests.contracts.write import FILES
 
@@ -23,6 +24,10 @@ def test_a_contract_is_as_stored(name: str) -> None:
         )
         shown = "\n".join(list(lines)[:LONGEST])
         pytest.fail(f"{name} differs from the code. {ADVICE}\n{shown}", pytrace=False)
+
+
+def test_the_extension_declares_the_tools_as_they_are() -> None:
+    assert MANIFEST.read_text() == build_manifest(), "run `make contracts`"
 
 
 def test_every_stored_file_is_compared() -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from zipfile import ZipFile
 
 import httpx
 from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
@@ -38,6 +39,50 @@ SETTINGS = {
 }
 
 
+CALLER = """
+const vscode = require("vscode"), { readFileSync, writeFileSync, renameSync } = require("node:fs");
+const MODEL = { id: "silent", name: "Silent", family: "silent", version: "1", maxInputTokens: 1000, maxOutputTokens: 1000, isUserSelectable: true, capabilities: { toolCalling: true } };
+const provider = { provideLanguageModelChatInformation: () => [MODEL], provideLanguageModelChatResponse: async () => {}, provideTokenCount: async () => 1 };
+exports.activate = (context) => context.subscriptions.push(vscode.lm.registerLanguageModelChatProvider("caller", provider), vscode.commands.registerCommand("caller.use", async () => {
+  const path = vscode.workspace.workspaceFolders[0].uri.fsPath, { tool, input } = JSON.parse(readFileSync(path + "/use.json"));
+  const done = (text) => (writeFileSync(path + "/used.tmp", text), renameSync(path + "/used.tmp", path + "/used.txt"));
+  try {
+    const { content } = await vscode.lm.invokeTool(tool, { input, toolInvocationToken: undefined });
+    done(content.map(({ value }) => value).join(""));
+  } catch (error) {
+    done("failed: " + error.message);
+  }
+}));
+"""
+"""An extension that uses a language model tool as an editor's agent does: `use.json` says which, `used.txt` gets the result."""
+CALLER_MANIFEST = {
+    "name": "caller",
+    "publisher": "test",
+    "version": "1.0.0",
+    "engines": {"vscode": "^1.100.0"},
+    "main": "./main.js",
+    "activationEvents": ["onStartupFinished"],
+    "contributes": {
+        "commands": [{"command": "caller.use", "title": "Use a Tool", "category": "Caller"}],
+        "languageModelChatProviders": [{"vendor": "caller", "displayName": "Caller"}],
+    },
+}
+VSIX_MANIFEST = """<?xml version="1.0" encoding="utf-8"?>
+<PackageManifest Version="2.0.0" xmlns="http://schemas.microsoft.com/developer/vsx-schema/2011">
+<Metadata><Identity Language="en-US" Id="caller" Version="1.0.0" Publisher="test"/><DisplayName>caller</DisplayName></Metadata>
+<Installation><InstallationTarget Id="Microsoft.VisualStudio.Code"/></Installation><Dependencies/>
+<Assets><Asset Type="Microsoft.VisualStudio.Code.Manifest" Path="extension/package.json" Addressable="true"/></Assets>
+</PackageManifest>"""
+
+
+def _pack_caller(path: Path) -> Path:
+    with ZipFile(path, "w") as vsix:
+        vsix.writestr("extension.vsixmanifest", VSIX_MANIFEST)
+        vsix.writestr("extension/package.json", json.dumps(CALLER_MANIFEST))
+        vsix.writestr("extension/main.js", CALLER)
+    return path
+
+
 class CodeServer:
     """A running server: its process, which is the editor's, and its address."""
 
@@ -52,17 +97,23 @@ class CodeServer:
 
 
 @contextmanager
-def running_code_server(data: Path, environment: dict[str, str]) -> Generator[CodeServer]:
-    """A server with the extension installed, whose files are all below `data`."""
+def running_code_server(
+    data: Path, environment: dict[str, str], settings: dict[str, object] | None = None
+) -> Generator[CodeServer]:
+    """A server with the extension installed, whose files are all below `data`; `settings` are more of them."""
     assert ENTRY.is_file(), "there is no code-server; run `make editors`"
     assert VSIX.is_file(), "the extension is not built; run `make vsix`"
     around = {**environment, "HOME": str(data / "home")}
     around.pop("VSCODE_IPC_HOOK_CLI", None)
-    _write_settings(data)
+    _write_settings(data, settings or {})
     base = [str(node()), str(ENTRY), "--config", str(data / "config.yaml")]
     base += ["--user-data-dir", str(data / "user"), "--extensions-dir", str(data / "extensions")]
+    packed = [VSIX, _pack_caller(data / "caller.vsix")]
     install = subprocess.run(
-        [*base, "--install-extension", str(VSIX)], env=around, capture_output=True, check=False
+        [*base, *(word for each in packed for word in ("--install-extension", str(each)))],
+        env=around,
+        capture_output=True,
+        check=False,
     )
     assert install.returncode == 0, install.stdout + install.stderr
     port = free_port()
@@ -80,11 +131,11 @@ def running_code_server(data: Path, environment: dict[str, str]) -> Generator[Co
         process.wait(30)
 
 
-def _write_settings(data: Path) -> None:
+def _write_settings(data: Path, more: dict[str, object]) -> None:
     (data / "home").mkdir(parents=True)
     settings = data / "user" / "User" / "settings.json"
     settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps(SETTINGS))
+    settings.write_text(json.dumps({**SETTINGS, **more}))
     (data / "config.yaml").write_text("auth: none\n")
 
 

@@ -1,5 +1,6 @@
 """Approvals in the editor: the status bar counts them, a notification answers what is not of high risk."""
 
+import json
 import re
 from pathlib import Path
 
@@ -67,3 +68,18 @@ async def test_the_palette_cancels_the_running_call(
         told = await asked.told()
         assert told.status == "cancelled"
         assert "begun" in told.data["output"]
+
+
+async def test_a_tool_of_the_editors_own_agent_asks_like_every_other_and_does_not_approve(
+    workbench: Workbench, shared_person: Person, folder: Path
+) -> None:
+    (folder / "use.json").write_text(
+        json.dumps({"tool": "handrail_execute_command", "input": {"command": "echo asked by a chat"}})
+    )
+    await workbench.run("Caller: Use a Tool")
+    question = await shared_person.question("asked by a chat")
+    assert question["caller"]["door"] == "http"
+    assert not (folder / "used.txt").exists()
+    await shared_person.answer(question, "allow")
+    await until((folder / "used.txt").exists)
+    assert "asked by a chat" in (folder / "used.txt").read_text()

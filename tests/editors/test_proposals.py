@@ -8,9 +8,23 @@ import pytest
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import expect
 from tests.editors.code_server import MS, Workbench
-from tests.support.daemon_home import Home, until
-from tests.support.mcp_client import agent
+from tests.support.daemon_home import Home, eventually, until
+from tests.support.mcp_client import ToolReply, agent
 from tests.support.person_client import Person
+
+SHAPES = """\
+export interface Shape { area: number }
+
+export function measure(shape: Shape): string {
+  return shape.area;
+}
+"""
+MAIN = """\
+import { measure } from "./shapes";
+
+const text = "measure"; // a text search would find this too
+console.log(measure({ area: 2 }), text);
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +131,61 @@ async def test_a_diff_that_was_answered_on_the_page_closes(
         await shared_person.deny("notes.txt")
         await expect(workbench.page.get_by_role("tab", name=re.compile("←"))).to_have_count(0, timeout=MS)
         assert (await asked.told()).status == "denied"
+
+
+async def test_an_agent_asks_the_editor_about_typescript_and_renames_a_function(
+    workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
+) -> None:
+    (folder / "tsconfig.json").write_text(
+        '{"compilerOptions": {"strict": true, "noEmit": true, "types": []}}'
+    )
+    (folder / "shapes.ts").write_text(SHAPES)
+    (folder / "main.ts").write_text(MAIN)
+    async with agent(shared_home, folder, shared_person, transport="http") as client:
+
+        async def is_open() -> bool:
+            return "rename_symbol" in {tool.name for tool in (await client.client.list_tools()).tools}
+
+        await eventually(is_open)
+
+        async def find_errors() -> ToolReply | None:
+            found = await client.use("get_diagnostics", path="shapes.ts")
+            assert found.status == "done", found.text
+            return found if found.data["errors"] else None
+
+        found = await eventually(find_errors)
+        assert found.text.startswith(
+            "shapes.ts:4:3: error: Type 'number' is not assignable to type 'string'. [ts 2322]"
+        )
+        fixed = SHAPES.replace("shape.area;", "String(shape.area);")
+        (folder / "shapes.ts").write_text(fixed)
+
+        async def has_none() -> bool:
+            return (await client.use("get_diagnostics", path="shapes.ts")).data["errors"] == 0
+
+        await eventually(has_none)
+
+        outline = await client.use("get_symbols", path="shapes.ts")
+        assert outline.text.splitlines() == [
+            "interface Shape  [1]",
+            "  property area  [1]",
+            "function measure  [3-5]",
+        ]
+        uses = await client.use("find_references", path="main.ts", symbol="measure")
+        assert [(one["path"], one["line"]) for one in uses.data["references"]] == [
+            ("main.ts", 1), ("main.ts", 4), ("shapes.ts", 3),
+        ]  # fmt: skip
+
+        asked = client.ask("rename_symbol", path="shapes.ts", symbol="measure", new_name="describe")
+        question = await shared_person.question("Rename measure to describe")
+        assert question["reviewable"] is False
+        assert "+import { describe }" in question["preview"]["diff"]
+        call = await shared_person.allow("Rename measure")
+        told = await asked.told()
+        assert (told.status, told.data["files"]) == ("done", ["main.ts", "shapes.ts"]), told.text
+        assert 'const text = "measure"' in (folder / "main.ts").read_text()
+        assert "console.log(describe(" in (folder / "main.ts").read_text()
+        undo = await shared_person.get(f"undo/{call}")
+        await shared_person.post(f"undo/{call}", {"digest": undo["digest"]})
+        assert (folder / "main.ts").read_text() == MAIN
+        assert (folder / "shapes.ts").read_text() == fixed

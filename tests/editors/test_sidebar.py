@@ -148,3 +148,22 @@ async def test_the_window_connects_again_after_the_daemon_was_killed(
         )
         await shared_person.allow("after the restart")
         assert (await asked.told()).status == "done"
+
+
+async def test_selection_file_and_problems_are_added_to_the_message_in_the_sidebar(
+    workbench: Workbench, folder: Path
+) -> None:
+    (folder / "broken.json").write_text('{"a": 1,, "b": 2}\n')
+    await workbench.open_file("broken.json")
+    page = workbench.page
+    await expect(page.locator(".monaco-editor .squiggly-error").first).to_be_visible(timeout=MS)
+    await page.locator(".monaco-editor .view-line").first.click()
+    await workbench.run("Handrail: Add Selection to Thread")
+    message = workbench.sidebar.get_by_role("textbox", name="Message")
+    await expect(message).to_have_value('@broken.json line 1:\n```json\n{"a": 1,, "b": 2}\n```\n', timeout=MS)
+    await workbench.run("Handrail: Add File to Thread")
+    await expect(message).to_have_value(re.compile(r"```\n@broken\.json\n$"), timeout=MS)
+    await workbench.run("Handrail: Add Problems to Thread")
+    await expect(message).to_have_value(
+        re.compile(r"Problems in @broken\.json :\n- line 1: error: .*\n$"), timeout=MS
+    )

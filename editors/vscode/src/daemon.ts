@@ -11,7 +11,7 @@ import WebSocket from "ws";
 
 import type { Standing } from "../../../ui/src/editor/messages.ts";
 import { daemonEnvironment, daemonSockets } from "./daemonPaths.ts";
-import { HelloError, sayHello, type Terms } from "./hello.ts";
+import { type Connection, HelloError, type Question, sayHello, type Terms } from "./hello.ts";
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5000;
@@ -37,12 +37,15 @@ export class Refusal extends Error {
 export class Daemon implements vscode.Disposable {
   private readonly changes = new vscode.EventEmitter<Standing>();
   readonly onChange = this.changes.event;
+  private readonly questions = new vscode.EventEmitter<Question>();
+  /** Fires when the daemon asks about code. */
+  readonly onQuestion = this.questions.event;
   private current: Standing = { kind: "connecting" };
   private terms: Terms | null = null;
   private epoch = 0;
   private pause = FIRST_PAUSE_MS;
   private retry: NodeJS.Timeout | undefined;
-  private hangUp: () => void = () => undefined;
+  private connection: Connection | null = null;
   private over = false;
 
   constructor(private readonly log: vscode.LogOutputChannel) {}
@@ -60,13 +63,19 @@ export class Daemon implements vscode.Disposable {
     return this.terms?.url ?? null;
   }
 
+  /** Sends a message on the connection of the hello, if the daemon reads it. */
+  send(message: unknown): void {
+    if (this.terms?.asks) this.connection?.send(message);
+  }
+
   connect(): void {
     clearTimeout(this.retry);
-    this.hangUp();
+    this.connection?.hangUp();
     if (this.over) return;
     const folder = vscode.workspace.workspaceFolders?.find(({ uri }) => uri.scheme === "file");
-    this.hangUp = sayHello(daemonSockets(setting("home")), folder?.uri.fsPath ?? null, {
+    this.connection = sayHello(daemonSockets(setting("home")), folder?.uri.fsPath ?? null, {
       terms: (terms) => this.accept(terms),
+      asked: (question) => this.questions.fire(question),
       ended: (error) => this.lose(error),
     });
   }
@@ -74,8 +83,9 @@ export class Daemon implements vscode.Disposable {
   dispose(): void {
     this.over = true;
     clearTimeout(this.retry);
-    this.hangUp();
+    this.connection?.hangUp();
     this.changes.dispose();
+    this.questions.dispose();
   }
 
   /** Starts the daemon, and connects as soon as it listens. */

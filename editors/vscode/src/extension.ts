@@ -3,7 +3,11 @@ import * as vscode from "vscode";
 
 import type { ApprovalView } from "../../../ui/src/api/types.ts";
 import { Answers } from "./answers.ts";
+import { attachments } from "./attachments.ts";
 import { Attention } from "./attention.ts";
+import { registerParticipant } from "./chatParticipant.ts";
+import { ChatTools } from "./chatTools.ts";
+import { CodeQuestions } from "./codeQuestions.ts";
 import { Daemon } from "./daemon.ts";
 import { Inbox } from "./inbox.ts";
 import { McpServer } from "./mcpServer.ts";
@@ -24,6 +28,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const written = new WrittenFiles(daemon, inbox);
   const terminals = new Terminals(daemon);
   const mcp = new McpServer(daemon);
+  const questions = new CodeQuestions(daemon);
   const palette = new Palette(daemon, inbox, pages);
 
   /** A write is shown in the diff editor, everything else in the sidebar. */
@@ -52,6 +57,7 @@ export function activate(context: vscode.ExtensionContext): void {
     undoLast: () => written.undoLast(),
     undoCall: (call: string) => written.undo(call),
     openThread: () => palette.openThread(),
+    showThread: (id: string) => pages.openSidebar(`/t/${id}`),
     connectAgent: () => palette.connectAgent(),
     showTerminal: () => terminals.pick(),
     showProposal: (id: string) => {
@@ -61,6 +67,7 @@ export function activate(context: vscode.ExtensionContext): void {
     allowProposal: () => proposals.allow(),
     allowEditedProposal: () => proposals.allowEdited(),
     rejectProposal: () => proposals.reject(),
+    ...attachments((text) => pages.attach(text)),
     nextHunk: () => vscode.commands.executeCommand("workbench.action.compareEditor.nextChange"),
   };
 
@@ -73,12 +80,15 @@ export function activate(context: vscode.ExtensionContext): void {
     proposals,
     written,
     mcp,
+    questions,
+    new ChatTools(mcp, context.extension.packageJSON),
     vscode.window.registerWebviewViewProvider(VIEW, pages, { webviewOptions: { retainContextWhenHidden: true } }),
     vscode.window.registerTreeDataProvider(TREE, proposals),
     vscode.workspace.registerFileSystemProvider(SCHEME, proposals, { isCaseSensitive: true }),
     vscode.languages.registerCodeLensProvider({ scheme: "file" }, written),
     vscode.window.registerTerminalProfileProvider(PROFILE, terminals),
     ...mcp.register(),
+    ...registerParticipant(daemon, vscode.Uri.joinPath(context.extensionUri, "media", "handrail.svg")),
     ...Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`handrail.${name}`, run)),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("handrail.home")) daemon.connect();

@@ -2,7 +2,8 @@
  * The hello on the daemon's unix socket, as a person in an editor.
  *
  * The daemon answers with a line, and with another one each time when what this editor may do has changed. Each line has a
- * bearer, which ends the one before. The bearer is valid as long as the connection.
+ * bearer, which ends the one before. The bearer is valid as long as the connection. Between these lines the daemon asks about
+ * code; the editor sends its folders and the answers.
  */
 import { connect, type Socket } from "node:net";
 
@@ -21,6 +22,22 @@ export interface Terms {
   readonly why: string;
   /** To be compared in the pairing question; null if none is open. */
   readonly number: number | null;
+  /** Whether the daemon asks about code, so that it reads what an editor sends. */
+  readonly asks: boolean;
+}
+
+/** A question of the daemon about code, or the end of one that needs no answer any more. */
+export interface Question {
+  readonly ask?: number;
+  readonly cancel?: number;
+  readonly what?: string;
+  readonly input?: Readonly<Record<string, unknown>>;
+}
+
+/** A connection on which a hello was sent. */
+export interface Connection {
+  send(message: unknown): void;
+  hangUp(): void;
 }
 
 /** The daemon did not let this editor in; the message says why and what to do. */
@@ -36,12 +53,13 @@ export class HelloError extends Error {
 
 export interface HelloListener {
   terms(terms: Terms): void;
+  asked(question: Question): void;
   /** Called once, after which nothing else is. */
   ended(error: HelloError): void;
 }
 
-/** Connects to the first of these sockets that answers; returns how to hang up. */
-export function sayHello(sockets: readonly string[], workspace: string | null, listener: HelloListener): () => void {
+/** Connects to the first of these sockets that answers. */
+export function sayHello(sockets: readonly string[], workspace: string | null, listener: HelloListener): Connection {
   let socket: Socket | null = null;
   let over = false;
   const end = (error: HelloError): void => {
@@ -66,7 +84,9 @@ export function sayHello(sockets: readonly string[], workspace: string | null, l
     readLines(mine, (line) => {
       mine.setTimeout(0);
       try {
-        listener.terms(parseTerms(line));
+        const question = parseQuestion(line);
+        if (question) listener.asked(question);
+        else listener.terms(parseTerms(line));
       } catch (error) {
         end(error instanceof HelloError ? error : new HelloError("What listens on Handrail's socket is not Handrail."));
       }
@@ -74,9 +94,12 @@ export function sayHello(sockets: readonly string[], workspace: string | null, l
   }
 
   attempt(0);
-  return () => {
-    over = true;
-    socket?.destroy();
+  return {
+    send: (message) => void (over || socket?.write(`${JSON.stringify(message)}\n`)),
+    hangUp: () => {
+      over = true;
+      socket?.destroy();
+    },
   };
 }
 
@@ -89,6 +112,12 @@ function readLines(socket: Socket, take: (line: string) => void): void {
     if (rest.length > LINE_MAX) socket.destroy();
     lines.forEach(take);
   });
+}
+
+/** Reads a line of the daemon; null if it is no question. */
+export function parseQuestion(line: string): Question | null {
+  const message = JSON.parse(line) as Question;
+  return typeof message.ask === "number" || typeof message.cancel === "number" ? message : null;
 }
 
 /** Reads a line of the daemon. A daemon that does not know editors answers without `approves`. */
@@ -107,5 +136,6 @@ export function parseTerms(line: string): Terms {
     approves: reply.approves === true,
     why: String(reply.why ?? ""),
     number: typeof reply.number === "number" ? reply.number : null,
+    asks: reply.asks === true,
   };
 }

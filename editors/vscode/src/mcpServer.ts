@@ -22,7 +22,7 @@ interface McpApi {
 }
 const api = vscode as unknown as McpApi;
 
-interface Credential {
+export interface Credential {
   readonly id: string;
   readonly bearer: string;
   readonly url: string;
@@ -31,7 +31,10 @@ interface Credential {
 export class McpServer implements vscode.Disposable {
   private readonly changes = new vscode.EventEmitter<void>();
   readonly onDidChangeMcpServerDefinitions = this.changes.event;
-  private credential: Credential | null = null;
+  private readonly starts = new vscode.EventEmitter<void>();
+  /** Fires when the editor starts the server. */
+  readonly onDidStart = this.starts.event;
+  private credential: Promise<Credential> | null = null;
   private known: string | null = null;
   private readonly held: vscode.Disposable;
 
@@ -56,16 +59,30 @@ export class McpServer implements vscode.Disposable {
 
   /** Called when the editor starts the server: only then is a credential made. */
   async resolveMcpServerDefinition(server: HttpServer): Promise<HttpServer> {
-    this.credential ??= await this.daemon.call<Credential>("POST", "/api/credentials", { name: "VS Code", workspace: workspace() });
-    server.uri = vscode.Uri.parse(this.credential.url);
-    server.headers = { ...server.headers, Authorization: `Bearer ${this.credential.bearer}` };
+    const { url, bearer } = await this.getCredential();
+    server.uri = vscode.Uri.parse(url);
+    server.headers = { ...server.headers, Authorization: `Bearer ${bearer}` };
+    this.starts.fire();
     return server;
+  }
+
+  /** The call credential of this window, which is made when it is first needed. It approves nothing. */
+  async getCredential(): Promise<Credential> {
+    if (!workspace()) throw new Error("Open a folder first: Handrail's tools work in a folder.");
+    this.credential ??= this.daemon.call<Credential>("POST", "/api/credentials", { name: "VS Code", workspace: workspace() });
+    try {
+      return await this.credential;
+    } catch (error) {
+      this.credential = null;
+      throw error;
+    }
   }
 
   dispose(): void {
     this.held.dispose();
     this.changes.dispose();
-    if (this.credential) void this.daemon.call("DELETE", `/api/credentials/${this.credential.id}`).catch(() => undefined);
+    this.starts.dispose();
+    void this.credential?.then(({ id }) => this.daemon.call("DELETE", `/api/credentials/${id}`)).catch(() => undefined);
   }
 }
 

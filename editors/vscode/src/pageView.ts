@@ -26,6 +26,7 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
   private badge: vscode.ViewBadge | undefined;
   /** The path to show in the sidebar, if its view does not exist yet. */
   private wanted: string | null = null;
+  private attached: string[] = [];
   reveal: Reveal = () => undefined;
 
   constructor(
@@ -39,6 +40,7 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
     const page = this.add(view.webview);
     if (this.wanted) page.show(this.wanted);
     this.wanted = null;
+    for (const text of this.attached.splice(0)) page.attach(text);
     view.onDidDispose(() => {
       this.view = null;
       this.remove(page);
@@ -66,6 +68,14 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
     const page = this.pageOf(this.view?.webview);
     if (path && page) page.show(path);
     else this.wanted = path ?? null;
+    await vscode.commands.executeCommand(`${VIEW}.focus`);
+  }
+
+  /** Adds a text to the message that is being written in the sidebar. */
+  async attach(text: string): Promise<void> {
+    const page = this.pageOf(this.view?.webview);
+    if (page) page.attach(text);
+    else this.attached.push(text);
     await vscode.commands.executeCommand(`${VIEW}.focus`);
   }
 
@@ -108,6 +118,7 @@ class Page implements vscode.Disposable {
   private readonly held: vscode.Disposable[];
   private ready = false;
   private wanted: string | null = null;
+  private attached: string[] = [];
 
   constructor(
     readonly webview: vscode.Webview,
@@ -128,6 +139,11 @@ class Page implements vscode.Disposable {
     else this.wanted = path;
   }
 
+  attach(text: string): void {
+    if (this.ready) this.post({ type: "attach", text });
+    else this.attached.push(text);
+  }
+
   dispose(): void {
     this.closeSockets();
     for (const each of this.held) each.dispose();
@@ -145,6 +161,7 @@ class Page implements vscode.Disposable {
         this.post({ type: "standing", standing: this.daemon.standing });
         if (this.wanted) this.show(this.wanted);
         this.wanted = null;
+        for (const text of this.attached.splice(0)) this.attach(text);
         break;
       case "start":
         void this.daemon.start();

@@ -7,12 +7,15 @@ from typing import Any
 from handrail.clients.open_work import OpenWorks
 from handrail.gate.gate import Gate
 from handrail.gate.tool import Tool, Toolbox
+from handrail.server.editor_windows import EditorWindows
 from handrail.store.blobs import Blobs
 from handrail.tools.agent_form import AgentForm
 from handrail.tools.agent_work import AgentWork
 from handrail.tools.calls import GetCall, ListCalls, WaitForCall
 from handrail.tools.client_work import ClientWork
 from handrail.tools.commands.execute_command import ExecuteCommand
+from handrail.tools.editor.code_questions import FindReferences, GetDiagnostics, GetSymbols
+from handrail.tools.editor.rename_symbol import RenameSymbol
 from handrail.tools.files.edit_tools import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files.read_file import ReadFile, ReadTextFile
 from handrail.tools.search.list_files import ListFiles, SearchFiles
@@ -28,7 +31,12 @@ from handrail.tools.tool_context import ToolContext
 
 
 def build_toolbox(
-    gate: Gate, context: ToolContext, blobs: Blobs, own: Sequence[Path], works: OpenWorks
+    gate: Gate,
+    context: ToolContext,
+    blobs: Blobs,
+    own: Sequence[Path],
+    works: OpenWorks,
+    windows: EditorWindows,
 ) -> Toolbox:
     """Build all tools. `own` are Handrail's own folders, which are protected."""
     tools: list[Tool[Any, Any]] = [
@@ -50,6 +58,10 @@ def build_toolbox(
         ListCalls(context.records),
         GetCall(context.records),
         WaitForCall(context, gate.open, gate.journal),
+        GetDiagnostics(own, windows),
+        GetSymbols(own, windows),
+        FindReferences(own, windows),
+        RenameSymbol(own, blobs, windows),
         ReadTextFile(own),
         AgentWork(own, context.settings.environment),
         AgentForm(),

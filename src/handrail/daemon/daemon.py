@@ -60,6 +60,7 @@ from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
 from handrail.server.editor_pairings import EditorPairings
+from handrail.server.editor_windows import EditorWindows
 from handrail.server.first_thread import create_first_thread
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer, find_workspace
@@ -160,6 +161,7 @@ class Daemon:
         self._blobs = Blobs(places.blobs)
         self._survivors = Survivors(config.command.stop_grace)
         self._works: OpenWorks = {}
+        self._windows = EditorWindows()
         self._mark = secrets.token_urlsafe(32)
         """The secret by which hooks of agents that this daemon hosts are recognised."""
 
@@ -232,9 +234,10 @@ class Daemon:
             )
             callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
-            mcp = McpEndpoints(gate, hooks, access, callers, self._config.command.wait_seconds)
+            wait_seconds = self._config.command.wait_seconds
+            mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
-            local = LocalSocketServer(mcp, hooks, access, launchers, editors, context.url)
+            local = LocalSocketServer(mcp, hooks, access, launchers, editors, self._windows, context.url)
             hooks.observers.append(context.clients)
             group.start_soon(hooks.run)
             group.start_soon(context.clients.run)
@@ -266,13 +269,8 @@ class Daemon:
 
     def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
         tools: dict[str, Tool[Any, Any]] = {}
-        gate = Gate(
-            foundation.journal,
-            foundation.rules,
-            tools,
-            group,
-            self._config.approvals.expire_seconds,
-        )
+        expire_seconds = self._config.approvals.expire_seconds
+        gate = Gate(foundation.journal, foundation.rules, tools, group, expire_seconds)
         tools |= self._build_toolbox(gate, foundation)
         return gate
 
@@ -430,7 +428,7 @@ class Daemon:
             own=own,
             marked=self._marked,
         )
-        return build_toolbox(gate, context, self._blobs, own, self._works)
+        return build_toolbox(gate, context, self._blobs, own, self._works, self._windows)
 
     def _build_terminal_settings(self, policy: AcceptedPolicy) -> TerminalSettings:
         """Settings of terminals and commands. While no person accepted config.toml, it passes no variable on."""

@@ -200,6 +200,10 @@ class Tool(ABC, Generic[InputT, PlanT]):
         """Why a person cannot edit the input `asked`, as a sentence; empty if they can. With `edited`: not like this."""
         return "" if self.edits else NO_EDITS
 
+    def is_listed(self, caller: Caller) -> bool:
+        """Whether it is listed to this caller. A tool may depend on something that is there only at times."""
+        return self.listed
+
     @abstractmethod
     def display(self, input: InputT) -> str:
         """A short line for lists: verb and object, or the command itself."""

@@ -12,6 +12,7 @@ EXPORTS = {
     "connection_limit": "ConnectionBudget",
     "context": "Presence ServerContext",
     "editor_pairings": "EditorPairings",
+    "editor_windows": "EditorWindows",
     "first_thread": "create_first_thread",
     "health": "LoopMonitor",
     "mcp.local_socket": "LocalSocketServer find_workspace",

@@ -7,6 +7,8 @@ EXPORTS = {
     "calls": "GetCall ListCalls WaitForCall",
     "commands.command_output": "as_result read_output",
     "commands.execute_command": "ExecuteCommand",
+    "editor.code_questions": "FindReferences GetDiagnostics GetSymbols",
+    "editor.rename_symbol": "RenameSymbol",
     "files.edit_tools": "ApplyDiff EditFile WriteFile",
     "files.read_file": "ReadFile ReadTextFile",
     "search.list_files": "ListFiles SearchFiles",

@@ -22,6 +22,7 @@ from handrail.server.mcp import mcp_server
 from handrail.server.mcp._client_timeouts import longest_wait
 from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
 from handrail.store.actor import PERSON
+from handrail.store.bell import Bell
 from handrail.store.journal import open_journal
 from handrail.store.values import Caller, Claim, Result
 
@@ -161,3 +162,40 @@ async def test_a_client_that_gives_up_cancels_its_call(home: Path) -> None:
     outcome = calls[0].outcome
     assert outcome is not None
     assert (outcome.ending, str(outcome.by)) == ("cancelled", "client")
+
+
+class Sometimes(Slow):
+    """Listed only while it is there."""
+
+    name = "sometimes"
+    there = False
+
+    def is_listed(self, caller: Caller) -> bool:
+        return self.there
+
+
+async def test_a_client_is_told_when_other_tools_are_listed_than_it_knows(home: Path) -> None:
+    told, tool, changes = anyio.Event(), Sometimes(), Bell()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            told.set()
+
+    async with (
+        open_journal(home / "handrail.db", home / "handrail.head") as journal,
+        anyio.create_task_group() as group,
+    ):
+        gate = Gate(journal, Rules.with_default(journal), {"sometimes": tool}, group)
+        servers = McpServers(gate, build_hooks(gate), BOUND)
+        group.start_soon(servers.announce_tools, changes)
+        server = servers.server(ConnectionHooks(caller=caller))
+        with anyio.fail_after(BOUND):
+            async with Client(server, mode="legacy", message_handler=hear, cache=None) as client:
+                assert client.server_capabilities is not None
+                assert client.server_capabilities.tools == types.ToolsCapability(list_changed=True)
+                assert "sometimes" not in {one.name for one in (await client.list_tools()).tools}
+                tool.there = True
+                changes.ring()
+                await told.wait()
+                assert "sometimes" in {one.name for one in (await client.list_tools()).tools}
+        group.cancel_scope.cancel()

@@ -1,7 +1,10 @@
 /**
  * The editor around the page: its messages, its theme, and what the extension knows about the daemon.
  */
+import { tick } from "svelte";
+
 import { setTransport } from "../api/transport.ts";
+import { drafts } from "../features/threads/drafts.svelte.ts";
 import { route } from "../state/route.svelte.ts";
 import { settings } from "../state/settings.svelte.ts";
 import { EditorTransport } from "./editorTransport.ts";
@@ -36,7 +39,16 @@ class EditorHost {
   private hear(message: ToPage): void {
     if (message.type === "standing") this.standing = message.standing;
     else if (message.type === "show") route.open(message.path);
+    else if (message.type === "attach") void this.attach(message.text);
     else this.transport.hear(message);
+  }
+
+  private async attach(text: string): Promise<void> {
+    const thread = route.place.thread ?? "new";
+    if (route.place.thread === null) route.openThread(thread);
+    drafts.append(thread, text);
+    await tick();
+    document.querySelector<HTMLTextAreaElement>("[data-composer]")?.focus();
   }
 
   /** The editor names its theme in the class of the body. */

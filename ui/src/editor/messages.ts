@@ -34,4 +34,6 @@ export type ToPage =
   | { readonly type: "message"; readonly id: number; readonly data: string | Uint8Array<ArrayBuffer> }
   | { readonly type: "closed"; readonly id: number; readonly code: number }
   /** Open this path of the page, such as `/c/c3f`. */
-  | { readonly type: "show"; readonly path: string };
+  | { readonly type: "show"; readonly path: string }
+  /** Add this to the message that is being written: to the thread that is open, or to a new one. */
+  | { readonly type: "attach"; readonly text: string };

@@ -12,6 +12,7 @@ import logging
 import os
 import socket as sockets
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,6 +27,7 @@ from handrail.server.access import CREDENTIAL_REVOKED, Access, Person
 from handrail.server.client_hooks import Hooks
 from handrail.server.connection_limit import MOST
 from handrail.server.editor_pairings import EditorPairings, Standing
+from handrail.server.editor_windows import ANSWER_BYTES, EditorWindow, EditorWindows
 from handrail.server.hook_connection import serve_canary, serve_hook
 from handrail.server.mcp._lines import Lines
 from handrail.server.mcp.mcp_endpoints import DoorPeer, McpEndpoints
@@ -126,6 +128,7 @@ class LocalSocketServer:
         access: Access,
         lineage: DoorLaunchers,
         editors: EditorPairings,
+        windows: EditorWindows,
         url: str,
     ) -> None:
         self._mcp = mcp
@@ -133,6 +136,7 @@ class LocalSocketServer:
         self._access = access
         self._lineage = lineage
         self._editors = editors
+        self._windows = windows
         self._doors = 0
         self._hooks_open = 0
         self._refusing = 0
@@ -267,15 +271,24 @@ class LocalSocketServer:
     async def _serve_editor(
         self, stream: SocketStream, lines: Lines, hello: Hello, raw: sockets.socket
     ) -> None:
-        """Send a bearer, and a new one each time when what the editor may do has changed, until it hangs up."""
-        with self._editors.connect_extension(raw, hello.workspace or "", hello.ppid) as editor:
+        """Send a bearer, and a new one each time when what the editor may do has changed, until it hangs up.
+
+        Between these lines it gets questions about code, and sends its folders and the answers.
+        """
+        with (
+            self._editors.connect_extension(raw, hello.workspace or "", hello.ppid) as editor,
+            self._windows.connect(partial(_put_question, lines)) as window,
+        ):
             async with anyio.create_task_group() as group:
-                group.start_soon(_cancel_at_end, lines, group.cancel_scope)
+                group.start_soon(_hear_window, lines, window, group.cancel_scope)
+                group.start_soon(_flush, lines, group.cancel_scope)
                 standing = editor.standing
                 while True:
+                    window.paired = standing.decides
                     bearer = self._access.grant(Person(place=EDITOR_PLACE, approves=standing.decides))
                     try:
-                        await self._welcome(stream, {"bearer": bearer, **_editor_terms(standing)})
+                        terms: Json = {"bearer": bearer, "asks": True, **_editor_terms(standing)}
+                        await lines.write(_to_line({**self._about, "ok": True, **terms}))
                         standing = await editor.changed(standing)
                     finally:
                         self._access.withdraw(bearer)
@@ -306,11 +319,24 @@ def _editor_terms(standing: Standing) -> Json:
     }
 
 
-async def _cancel_at_end(lines: Lines, scope: anyio.CancelScope) -> None:
-    """Cancel when the editor hangs up. It sends nothing after its hello."""
+async def _hear_window(lines: Lines, window: EditorWindow, scope: anyio.CancelScope) -> None:
+    """Take what an editor sends after its hello. Cancel when it hangs up."""
     with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await lines.read(1)
+        while True:
+            window.hear(await lines.read(ANSWER_BYTES))
     scope.cancel()
+
+
+async def _flush(lines: Lines, scope: anyio.CancelScope) -> None:
+    with contextlib.suppress(anyio.BrokenResourceError):
+        await lines.flush()
+    scope.cancel()
+
+
+def _put_question(lines: Lines, line: bytes) -> None:
+    if lines.is_full:
+        raise anyio.WouldBlock
+    lines.put(line)
 
 
 def _key(door: str) -> str:
@@ -327,4 +353,8 @@ def _parse_hello(line: bytes | None) -> Hello | None:
 
 
 async def _send_json(stream: SocketStream, message: Mapping[str, object]) -> None:
-    await stream.send(json.dumps(message).encode() + b"\n")
+    await stream.send(_to_line(message))
+
+
+def _to_line(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message).encode() + b"\n"

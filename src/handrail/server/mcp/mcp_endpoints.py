@@ -18,11 +18,13 @@ from handrail.server.access import Access, Callers
 from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._lines import Lines
 from handrail.server.memory import tune_gc
+from handrail.store.bell import Bell
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from handrail.server.mcp.door_connection import DoorServer
+    from handrail.server.mcp.mcp_server import McpServers
     from handrail.server.mcp.streamable_http import StreamableHttp
 
 
@@ -38,6 +40,7 @@ class DoorPeer:
 
 @dataclass(frozen=True, slots=True)
 class _Servers:
+    mcp: "McpServers"
     doors: "DoorServer"
     http: "StreamableHttp"
 
@@ -46,13 +49,21 @@ class McpEndpoints:
     """Serves MCP over every transport."""
 
     def __init__(
-        self, gate: Gate, hooks: Hooks, access: Access, callers: Callers, wait_seconds: float
+        self,
+        gate: Gate,
+        hooks: Hooks,
+        access: Access,
+        callers: Callers,
+        wait_seconds: float,
+        tools_changed: Bell,
     ) -> None:
+        """`tools_changed` rings when other tools than before may be listed."""
         self._gate = gate
         self._hooks = hooks
         self._access = access
         self._callers = callers
         self._wait_seconds = wait_seconds
+        self._tools_changed = tools_changed
         self._servers: _Servers | None = None
         self._building = anyio.Lock()
         self._group: TaskGroup | None = None
@@ -86,6 +97,7 @@ class McpEndpoints:
                 assert self._group is not None, "MCP is served outside of run()"
                 servers = await anyio.to_thread.run_sync(self._build)
                 await self._group.start(servers.http.run)
+                self._group.start_soon(servers.mcp.announce_tools, self._tools_changed)
                 self._servers = servers
         return self._servers
 
@@ -95,6 +107,8 @@ class McpEndpoints:
         from handrail.server.mcp.streamable_http import StreamableHttp  # noqa: PLC0415
 
         mcp = McpServers(self._gate, self._hooks, self._wait_seconds)
-        servers = _Servers(DoorServer(mcp, self._access, self._callers), StreamableHttp(mcp, self._callers))
+        servers = _Servers(
+            mcp, DoorServer(mcp, self._access, self._callers), StreamableHttp(mcp, self._callers)
+        )
         tune_gc()
         return servers

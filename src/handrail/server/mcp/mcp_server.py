@@ -26,6 +26,8 @@ from handrail.gate.tool import Image, Tool
 from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._approve import APPROVE, approve
 from handrail.server.mcp._client_timeouts import longest_wait
+from handrail.server.mcp._tool_listing import ChangingServer, ToolListing
+from handrail.store.bell import Bell
 from handrail.store.calls import Status
 from handrail.store.values import Caller, Json, Receipt, Result
 
@@ -64,15 +66,14 @@ class McpServers:
         self._gate = gate
         self._hooks = hooks
         self._wait_seconds = wait_seconds
-        self._tools = types.ListToolsResult(
-            tools=[*(_describe_tool(tool) for tool in gate.toolbox.values() if tool.listed), APPROVE]
-        )
+        described = {name: _describe_tool(tool) for name, tool in gate.toolbox.items() if tool.listed}
+        self._tools = ToolListing(gate.toolbox, described, APPROVE)
 
     def server(self, line: ConnectionHooks) -> Server[Any]:
         async def list_tools(
-            _context: Context, _params: types.PaginatedRequestParams | None
+            context: Context, _params: types.PaginatedRequestParams | None
         ) -> types.ListToolsResult:
-            return self._tools
+            return self._tools.list(context, line.caller(context))
 
         async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
             return await self._call(line, context, params.name, params.arguments or {})
@@ -85,7 +86,7 @@ class McpServers:
             arguments = cast("Json", params.get("arguments") or {})
             return to_wire(await self._call(line, ctx, str(params["name"]), arguments))
 
-        server = Server[Any](
+        server = ChangingServer(
             "handrail",
             version=__version__,
             title="Handrail",
@@ -96,6 +97,10 @@ class McpServers:
         # In the place of the SDK's own, which creates tracing spans that are not collected.
         server.middleware[:] = [call_tool_directly]
         return server
+
+    async def announce_tools(self, changed: Bell) -> None:
+        """Notify clients after each ring of which other tools are there now; until cancelled."""
+        await self._tools.announce(changed)
 
     def acts(self, call: Call) -> bool:
         """Whether a call may change anything. A call of an unknown tool may not: it never runs."""

@@ -102,7 +102,7 @@ async def _list_not_covered(records: Records, call: CallRecord) -> list[str]:
     return [f"{path}: what it held before call {call.id} was not kept." for path in changed]
 
 
-_WRITERS = ("write_file", "edit_file", "apply_diff")
+_WRITERS = ("write_file", "edit_file", "apply_diff", "rename_symbol")
 
 DIFFS_MAX = 4 << 20
 """Characters of all diffs in one preview; past it a file is listed without its diff."""

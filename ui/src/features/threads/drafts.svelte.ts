@@ -37,6 +37,12 @@ class Drafts {
     keep(thread, draft.text);
   }
 
+  /** Adds a passage to the text, in lines of its own. */
+  append(thread: string, passage: string): void {
+    const { text } = this.of(thread);
+    this.change(thread, { text: `${text && !text.endsWith("\n") ? `${text}\n` : text}${passage}\n` });
+  }
+
   clear(thread: string): void {
     this.change(thread, { text: "", pictures: [] });
   }

@@ -1,0 +1,84 @@
+"""The tools that each client is told about, and the notification when others are there than it knows.
+
+Some tools are there only at times, such as those of an editor that has the client's folder open.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import anyio
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+
+from handrail.gate.tool import Toolbox
+from handrail.store.bell import Bell
+from handrail.store.values import Caller
+
+NOTIFY_SECONDS = 1.0
+"""Time to send a notification. A client that does not read must not delay the others for longer."""
+
+
+class ChangingServer(Server[Any]):
+    """An SDK server whose tools change. It says so in its capabilities."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A client, and the tools that it was told about."""
+
+    caller: Caller
+    names: tuple[str, ...]
+
+
+class ToolListing:
+    """Lists the tools to clients, and notifies them of changes."""
+
+    def __init__(self, toolbox: Toolbox, described: Mapping[str, types.Tool], last: types.Tool) -> None:
+        """`last` is listed after all others."""
+        self._toolbox = toolbox
+        self._described = described
+        self._last = last
+        self._told: WeakKeyDictionary[Connection, _Told] = WeakKeyDictionary()
+
+    def list(self, context: ServerRequestContext[Any, Any], caller: Caller) -> types.ListToolsResult:
+        names = self._names(caller)
+        self._told[_connection_of(context)] = _Told(caller, names)
+        return types.ListToolsResult(tools=[*(self._described[name] for name in names), self._last])
+
+    async def announce(self, changed: Bell) -> None:
+        """Notify each client for which other tools are listed than it knows, after each ring; until cancelled."""
+        while True:
+            rung = changed.next()
+            for connection, told in list(self._told.items()):
+                if self._names(told.caller) != told.names:
+                    await _notify(connection)
+            await rung.wait()
+
+    def _names(self, caller: Caller) -> tuple[str, ...]:
+        return tuple(name for name in self._described if self._toolbox[name].is_listed(caller))
+
+
+def _connection_of(context: ServerRequestContext[Any, Any]) -> Connection:
+    """The connection of a request, which lives as long as the client. The SDK has no public name for it."""
+    return vars(context.session)["_connection"]
+
+
+async def _notify(connection: Connection) -> None:
+    """Tell a client to list the tools again. A client that is gone, or does not read, misses it."""
+    with anyio.move_on_after(NOTIFY_SECONDS), suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        await connection.send_tool_list_changed()
