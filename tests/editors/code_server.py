@@ -1,4 +1,7 @@
-"""A real VS Code workbench: code-server with our packed extension, and its window in Chromium."""
+"""A real VS Code workbench: code-server, with our packed extension or without, and its window in Chromium.
+
+`make editors` installs code-server.
+"""
 
 import json
 import os
@@ -6,13 +9,13 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import httpx
 from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
-from tests.editors.install import ENTRY
+from tests.editors.install import NEWEST, Editor
 from tests.real_agents.install import node
 from tests.support.daemon_home import free_port
 
@@ -24,7 +27,7 @@ START_SECONDS = 120.0
 MS = 120_000
 LISTED_MS = 5_000
 """For the palette to list a command that it knows."""
-SETTINGS = {
+SETTINGS: Mapping[str, object] = {
     "terminal.integrated.gpuAcceleration": "off",  # else the rows of a terminal are not in the document
     "terminal.integrated.enablePersistentSessions": False,
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -52,22 +55,26 @@ class CodeServer:
 
 
 @contextmanager
-def running_code_server(data: Path, environment: dict[str, str]) -> Generator[CodeServer]:
-    """A server with the extension installed, whose files are all below `data`."""
-    assert ENTRY.is_file(), "there is no code-server; run `make editors`"
-    assert VSIX.is_file(), "the extension is not built; run `make vsix`"
+def running_code_server(
+    data: Path,
+    environment: Mapping[str, str],
+    *flags: str,
+    editor: Editor = NEWEST,
+    settings: Mapping[str, object] = SETTINGS,
+    has_extension: bool = True,
+) -> Generator[CodeServer]:
+    """A server whose files are all below `data`; what is in its folder `extensions` already is installed, too."""
+    assert editor.entry.is_file(), "there is no code-server; run `make editors`"
     around = {**environment, "HOME": str(data / "home")}
     around.pop("VSCODE_IPC_HOOK_CLI", None)
-    _write_settings(data)
-    base = [str(node()), str(ENTRY), "--config", str(data / "config.yaml")]
+    _write_settings(data, settings)
+    base = [str(node()), str(editor.entry), "--config", str(data / "config.yaml")]
     base += ["--user-data-dir", str(data / "user"), "--extensions-dir", str(data / "extensions")]
-    install = subprocess.run(
-        [*base, "--install-extension", str(VSIX)], env=around, capture_output=True, check=False
-    )
-    assert install.returncode == 0, install.stdout + install.stderr
+    if has_extension:
+        _install_extension(base, around)
     port = free_port()
     quiet = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
-    argv = [*base, *quiet, "--bind-addr", f"127.0.0.1:{port}", "--reconnection-grace-time", "5"]
+    argv = [*base, *quiet, "--bind-addr", f"127.0.0.1:{port}", "--reconnection-grace-time", "5", *flags]
     with (data / "server.log").open("wb") as log:
         process = subprocess.Popen(argv, env=around, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -80,12 +87,19 @@ def running_code_server(data: Path, environment: dict[str, str]) -> Generator[Co
         process.wait(30)
 
 
-def _write_settings(data: Path) -> None:
+def _write_settings(data: Path, settings: Mapping[str, object]) -> None:
     (data / "home").mkdir(parents=True)
-    settings = data / "user" / "User" / "settings.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps(SETTINGS))
+    file = data / "user" / "User" / "settings.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(dict(settings)))
     (data / "config.yaml").write_text("auth: none\n")
+
+
+def _install_extension(base: list[str], environment: Mapping[str, str]) -> None:
+    assert VSIX.is_file(), "the extension is not built; run `make vsix`"
+    argv = [*base, "--install-extension", str(VSIX)]
+    install = subprocess.run(argv, env=environment, capture_output=True, check=False)
+    assert install.returncode == 0, install.stdout + install.stderr
 
 
 def _wait_until_it_answers(server: CodeServer) -> None:
@@ -160,13 +174,21 @@ class Workbench:
         await expect(self.sidebar.locator("#app > *").first).to_be_visible(timeout=MS)
         return self.sidebar
 
+    async def keep_screenshot(self, name: str) -> None:
+        """Keep a screenshot for a look, if HANDRAIL_SCREENSHOTS names a folder."""
+        if folder := os.environ.get("HANDRAIL_SCREENSHOTS"):
+            await self.page.screenshot(path=Path(folder) / f"{name}.png")
+
 
 @asynccontextmanager
-async def open_workbench(browser: Browser, server: CodeServer, folder: Path) -> AsyncGenerator[Workbench]:
+async def open_workbench(
+    browser: Browser, server: CodeServer, folder: Path | None
+) -> AsyncGenerator[Workbench]:
+    """A window with this folder open; without one, an empty window."""
     context = await browser.new_context(viewport={"width": 1400, "height": 900})
     page = await context.new_page()
     page.set_default_timeout(MS)
-    await page.goto(f"{server.url}/?folder={folder}")
+    await page.goto(f"{server.url}/?folder={folder}" if folder else f"{server.url}/?ew=true")
     await expect(page.locator(".monaco-workbench")).to_be_visible(timeout=MS)
     yield Workbench(page)
     await context.close()
