@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -63,7 +64,7 @@ def running_code_server(
     settings: Mapping[str, object] = SETTINGS,
     has_extension: bool = True,
 ) -> Generator[CodeServer]:
-    """A server whose files are all below `data`; what is in its folder `extensions` already is installed, too."""
+    """A server whose files are all below `data`. An extension that is in its folder `extensions` already is used, too."""
     assert editor.entry.is_file(), "there is no code-server; run `make editors`"
     around = {**environment, "HOME": str(data / "home")}
     around.pop("VSCODE_IPC_HOOK_CLI", None)
@@ -89,9 +90,11 @@ def running_code_server(
 
 def _write_settings(data: Path, settings: Mapping[str, object]) -> None:
     (data / "home").mkdir(parents=True)
-    file = data / "user" / "User" / "settings.json"
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps(dict(settings)))
+    program = str(Path(sys.executable).parent / "handrail")
+    for scope, values in (("User", settings), ("Machine", {"handrail.command": program})):
+        file = data / "user" / scope / "settings.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(dict(values)))
     (data / "config.yaml").write_text("auth: none\n")
 
 
@@ -151,6 +154,15 @@ class Workbench:
             name, timeout=MS
         )
         await box.press("Enter")
+
+    async def pick(self, words: str) -> None:
+        """Choose the row of an open list that has these words."""
+        row = self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=words)
+        await row.first.click(timeout=MS)
+
+    async def confirm(self, button: str) -> None:
+        """Press a button of a modal message."""
+        await self.page.get_by_role("dialog").get_by_role("button", name=button, exact=True).click(timeout=MS)
 
     async def run(self, command: str) -> None:
         """Run a command of the palette by its title. A list that was opened before an extension is known stays without

@@ -12,6 +12,7 @@ from tests.editors.code_server import CodeServer, Workbench, open_workbench, run
 from tests.support.browser_tab import chromium
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.person_client import Json, Person, person_of
+from tests.support.thread_client import SCRIPTED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,7 +31,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def shared_home() -> Generator[Home]:
-    with running_daemon("[command]\nstop_grace = 0.3\n") as home:
+    with running_daemon(SCRIPTED) as home:
         yield home
 
 
@@ -54,10 +55,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(
-    shared_home: Home, shared_person: Person, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[CodeServer]:
-    with running_code_server(tmp_path_factory.mktemp("editor"), shared_home.environment) as server:
+def editor_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all files of the editor."""
+    return tmp_path_factory.mktemp("editor")
+
+
+@pytest.fixture(scope="module")
+def server(shared_home: Home, shared_person: Person, editor_data: Path) -> Generator[CodeServer]:
+    with running_code_server(editor_data, shared_home.environment) as server:
         yield server
 
 

@@ -78,12 +78,12 @@ async def test_a_proposal_edited_in_the_diff_editor_is_written_as_edited_and_und
     await workbench.open_file("notes.txt")
     lens = page.locator(".codelens-decoration a").filter(has_text=re.compile("written by call .* undo"))
     await lens.first.click()
-    await page.get_by_role("dialog").get_by_role("button", name="Undo", exact=True).click()
+    await workbench.confirm("Undo")
     await until(lambda: read(notes) == "one\ntwo\nthree\n")
     await expect(lens).to_have_count(0, timeout=MS)
 
 
-async def test_a_proposal_is_allowed_as_it_is(
+async def test_a_proposal_is_allowed_as_it_is_and_undone_from_the_palette(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path, notes: Path
 ) -> None:
     async with agent(shared_home, folder, shared_person, transport="http") as client:
@@ -92,6 +92,12 @@ async def test_a_proposal_is_allowed_as_it_is(
         await press(workbench, "Allow")
         assert (await asked.told()).status == "done"
     assert read(notes) == "one\nzwei\nthree\n"
+    await workbench.open_file("notes.txt")
+    await expect(workbench.page.locator(".codelens-decoration a").first).to_be_visible(timeout=MS)
+
+    await workbench.run("Handrail: Undo the Last Change of an Agent")
+    await workbench.confirm("Undo")
+    await until(lambda: read(notes) == "one\ntwo\nthree\n")
 
 
 async def test_a_rejected_proposal_tells_the_agent_why(
@@ -108,12 +114,22 @@ async def test_a_rejected_proposal_tells_the_agent_why(
     assert read(notes) == "one\ntwo\nthree\n"
 
 
-async def test_a_diff_that_was_answered_on_the_page_closes(
+async def test_a_diff_that_was_opened_from_the_tree_closes_when_it_is_answered_on_the_page(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
 ) -> None:
     async with agent(shared_home, folder, shared_person, transport="http") as client:
         asked = client.ask("edit_file", path="notes.txt", old_string="two", new_string="zwei")
-        await open_diff(workbench, "notes.txt")
+        await workbench.run("Handrail: Open Inbox")
+        header = workbench.page.get_by_role("button", name="Pending Changes Section")
+        if await header.get_attribute("aria-expanded", timeout=MS) != "true":
+            await header.click()
+        row = workbench.page.get_by_role("treeitem", name=re.compile("notes.txt"))
+        await expect(row).to_contain_text("+1", timeout=MS)
+        await row.click()
+        await expect(workbench.page.get_by_role("tab", name=re.compile("^notes.txt ←"))).to_be_visible(
+            timeout=MS
+        )
         await shared_person.deny("notes.txt")
+        await expect(row).to_have_count(0, timeout=MS)
         await expect(workbench.page.get_by_role("tab", name=re.compile("←"))).to_have_count(0, timeout=MS)
         assert (await asked.told()).status == "denied"

@@ -22,16 +22,10 @@ async def type_line(workbench: Workbench, line: str) -> None:
 async def test_the_profile_opens_a_terminal_that_survives_the_daemon(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Any
 ) -> None:
-    await workbench.run(
-        "Terminal: Create New Terminal"
-    )  # profiles of extensions are known after the first one
+    await workbench.run("Terminal: Create New Terminal")  # the profiles of extensions are known after it
     await expect(rows(workbench)).to_contain_text(re.compile(r"[$#]"), timeout=MS)
     await workbench.run("Create New Terminal (With Profile)")
-    await (
-        workbench.page.locator(".quick-input-list .monaco-list-row")
-        .filter(has_text="Handrail terminal")
-        .click(timeout=MS)
-    )
+    await workbench.pick("Handrail terminal")
 
     async def look() -> dict[str, Any] | None:
         listed: list[dict[str, Any]] = await shared_person.get("terminals")
@@ -48,6 +42,16 @@ async def test_the_profile_opens_a_terminal_that_survives_the_daemon(
     await expect(rows(workbench)).to_contain_text("typed-42", timeout=MS)
     shown = (await shared_person.get(f"terminals/{terminal['id']}"))["size"]
     await expect(rows(workbench)).to_contain_text(f"{shown[1]} {shown[0]}", timeout=MS)
+
+    await workbench.page.set_viewport_size({"width": 1100, "height": 800})
+
+    async def resized() -> list[int] | None:
+        size = (await shared_person.get(f"terminals/{terminal['id']}"))["size"]
+        return size if size[0] < shown[0] else None
+
+    columns, lines = await eventually(resized)
+    await type_line(workbench, "clear; stty size")
+    await expect(rows(workbench)).to_contain_text(f"{lines} {columns}", timeout=MS)
 
     shared_home.kill()
     shared_home.up()
