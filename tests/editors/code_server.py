@@ -16,6 +16,7 @@ from pathlib import Path
 
 import httpx
 from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
+from playwright.async_api import Error as PlaywrightError
 from tests.editors.install import NEWEST, Editor
 from tests.real_agents.install import node
 from tests.support.daemon_home import free_port
@@ -75,7 +76,7 @@ def running_code_server(
         _install_extension(base, around)
     port = free_port()
     quiet = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
-    argv = [*base, *quiet, "--bind-addr", f"127.0.0.1:{port}", "--reconnection-grace-time", "5", *flags]
+    argv = [*base, *quiet, "--bind-addr", f"127.0.0.1:{port}", *editor.flags, *flags]
     with (data / "server.log").open("wb") as log:
         process = subprocess.Popen(argv, env=around, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -185,6 +186,31 @@ class Workbench:
         await self.run("Handrail: Open Inbox")
         await expect(self.sidebar.locator("#app > *").first).to_be_visible(timeout=MS)
         return self.sidebar
+
+    async def open_diff(self, name: str) -> None:
+        """Open the write that waits, once it is known here."""
+        await expect(self.counter).to_contain_text("1", timeout=MS)
+        await self.run("Handrail: Next Question")
+        await expect(self.page.get_by_role("tab", name=re.compile(rf"^{name} ←"))).to_be_visible(timeout=MS)
+        allow = self.diff_buttons.get_by_role("button", name="Allow", exact=True)
+        await expect(allow).to_be_visible(timeout=MS)
+
+    async def answer_diff(self, button: str) -> None:
+        """Press a button of the diff, again while its guard holds: then the tab closes, or a box asks for a reason."""
+        tab = self.page.get_by_role("tab", name=re.compile("←"))
+        box = self.page.locator(".quick-input-widget:visible")
+        for _ in range(20):
+            if not await tab.count() or await box.count():
+                return
+            with suppress(PlaywrightError):
+                await self.diff_buttons.get_by_role("button", name=button, exact=True).click(timeout=2000)
+            with suppress(AssertionError):
+                await (
+                    expect(box).to_be_visible(timeout=3000)
+                    if button == "Reject"
+                    else expect(tab).to_have_count(0, timeout=3000)
+                )
+        raise AssertionError(f"{button} did nothing")
 
     async def keep_screenshot(self, name: str) -> None:
         """Keep a screenshot for a look, if HANDRAIL_SCREENSHOTS names a folder."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser
 from tests.editors.code_server import CodeServer, Workbench, open_workbench, running_code_server
+from tests.editors.install import NEWEST, Editor
 from tests.support.browser_tab import chromium
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.person_client import Json, Person, person_of
@@ -61,8 +62,16 @@ def editor_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(shared_home: Home, shared_person: Person, editor_data: Path) -> Generator[CodeServer]:
-    with running_code_server(editor_data, shared_home.environment) as server:
+def editor() -> Editor:
+    """The version of the editor; a module can have another one."""
+    return NEWEST
+
+
+@pytest.fixture(scope="module")
+def server(
+    shared_home: Home, shared_person: Person, editor_data: Path, editor: Editor
+) -> Generator[CodeServer]:
+    with running_code_server(editor_data, shared_home.environment, editor=editor) as server:
         yield server
 
 

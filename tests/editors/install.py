@@ -1,7 +1,7 @@
 """Installs real VS Code workbenches below build/, which the tests of the extension drive: code-server from npm.
 
 There are two: the newest that was tried, and the oldest that the extension's manifest allows. Their own packages are installed
-from the lock files that they ship. No install script runs; two native modules are built, without which log views stay empty.
+from the lock files that they ship. No other install script runs than those that build two native modules, without which log views stay empty, and argon2.
 
     python -m tests.editors.install                                          install what has changed
     python -m tests.editors.install NAME npm install --package-lock-only     any npm command beside NAME's package.json
@@ -23,6 +23,10 @@ class Editor:
     """One version of code-server."""
 
     packages: PackageSet
+    flags: tuple[str, ...] = ()
+    """Options that only this version has."""
+    builds_argon2: bool = False
+    """Whether its hash of passwords, without which it does not start, comes without a binary."""
 
     @property
     def entry(self) -> Path:
@@ -42,19 +46,22 @@ class Editor:
         self.packages.install()
         for folder in (self.vscode, self.vscode / "extensions"):
             hatch_build.run_npm(folder, ["install", "--omit=dev", *QUIET])
-        build_native_modules(self.vscode)
+        build_native_modules(self.vscode, "@vscode/spdlog", "@vscode/native-watchdog")
+        if self.builds_argon2:
+            build_native_modules(self.packages.installed, "argon2")
         stamp.write_text(lock)
 
 
-NEWEST = Editor(PackageSet(TESTS / "editors", BUILD / "editor"))
-OLDEST = Editor(PackageSet(TESTS / "editors" / "oldest", BUILD / "oldest-editor"))
+NEWEST = Editor(PackageSet(TESTS / "editors", BUILD / "editor"), flags=("--reconnection-grace-time", "5"))
+OLDEST = Editor(PackageSet(TESTS / "editors" / "oldest", BUILD / "oldest-editor"), builds_argon2=True)
 EDITORS = {"newest": NEWEST, "oldest": OLDEST}
 
 
-def build_native_modules(folder: Path) -> None:
+def build_native_modules(folder: Path, *names: str) -> None:
     """With the headers of the Node that will run them, so that none are fetched."""
     os.environ["NPM_CONFIG_NODEDIR"] = str(node().parent.parent)
-    hatch_build.run_npm(folder, ["rebuild", "@vscode/spdlog", "@vscode/native-watchdog", "--loglevel=error"])
+    options = ("--build-from-source", "--ignore-scripts=false", "--loglevel=error")
+    hatch_build.run_npm(folder, ["rebuild", *names, *options])
 
 
 def main(words: list[str]) -> None:

@@ -54,6 +54,7 @@ export function activate(context: vscode.ExtensionContext): void {
     openThread: () => palette.openThread(),
     connectAgent: () => palette.connectAgent(),
     showTerminal: () => terminals.pick(),
+    makeTerminalDefault: () => terminals.makeDefault(),
     showProposal: (id: string) => {
       const approval = find(id);
       if (approval) return proposals.open(approval);
@@ -78,6 +79,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerFileSystemProvider(SCHEME, proposals, { isCaseSensitive: true }),
     vscode.languages.registerCodeLensProvider({ scheme: "file" }, written),
     vscode.window.registerTerminalProfileProvider(PROFILE, terminals),
+    terminals.offerDefault(context.globalState),
     ...mcp.register(),
     ...Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`handrail.${name}`, run)),
     vscode.workspace.onDidChangeConfiguration((change) => {
