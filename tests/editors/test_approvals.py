@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from playwright.async_api import Locator, expect
-from tests.editors.code_server import MS, Workbench
+from playwright.async_api import Browser, Locator, expect
+from tests.editors.code_server import MS, CodeServer, Workbench, open_workbench
 from tests.support.daemon_home import Home, until
 from tests.support.mcp_client import PendingCall, agent
 from tests.support.person_client import Person
@@ -84,3 +84,15 @@ async def test_the_palette_completes_and_cancels_calls(
         await workbench.run("Handrail: Stop All Calls")
         await workbench.confirm("Cancel them")
         assert [(await one.told()).status for one in (second, fourth)] == ["cancelled", "cancelled"]
+
+
+async def test_a_second_window_without_a_folder_needs_no_pairing_of_its_own(
+    workbench: Workbench, browser: Browser, server: CodeServer, shared_person: Person
+) -> None:
+    async with open_workbench(browser, server, None) as second:
+        sidebar = await second.open_sidebar()
+        await expect(sidebar.get_by_role("navigation", name="Views")).to_be_visible(timeout=MS)
+        await expect(second.counter).to_have_text(re.compile(r"^\s*0\s*$"), timeout=MS)
+        await expect(sidebar.get_by_role("status").filter(has_text="Pairing number")).to_have_count(0)
+        [editor] = await shared_person.get("editors")
+        assert (editor["state"], editor["windows"]) == ("paired", 2)
