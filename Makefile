@@ -49,6 +49,7 @@ agents-table: $(VENV)/dev ## write the table of docs/agents.md from the last `ma
 
 test-page: $(VENV)/dev
 	$(NPM) test
+	$(NPM) extension test
 
 agents: $(VENV)/dev
 	$(PY) -m tests.real_agents.install agents clients

@@ -20,7 +20,9 @@ GROUPS = (
     module_group("output", "Reads and searches of 64 MB of terminal output, beside rg.", "bench.output"),
     module_group("approvals", "The list of 1000 open approvals.", "bench.approvals"),
     module_group("page", "The web page in Chromium: streamed words, a long thread.", "bench.page"),
-    module_group("extension", "The VS Code extension: the size of its package.", "bench.extension"),
+    module_group(
+        "editor", "The VS Code extension: its size, its activation, a call in the sidebar.", "bench.editor"
+    ),
     module_group("messages", "Search over 100000 messages.", "bench.messages"),
     module_group(
         "growth", "A million events: start, lists, new calls. 10000 calls. 50 clients.", "bench.growth"

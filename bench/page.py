@@ -74,7 +74,7 @@ def measure_open(daemon: Daemon) -> Generator[Figure]:
 @contextmanager
 def _open_page(daemon: Daemon) -> Generator[Page]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_find_chromium(), args=[*_CHROMIUM_FLAGS])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*_CHROMIUM_FLAGS])
         page = browser.new_page()
         page.set_default_timeout(WAIT_SECONDS * 1000)
         page.goto(daemon.post("/api/code", {})["url"])
@@ -83,7 +83,7 @@ def _open_page(daemon: Daemon) -> Generator[Page]:
         browser.close()
 
 
-def _find_chromium() -> str:
+def find_chromium() -> str:
     named = os.environ.get("HANDRAIL_CHROMIUM")
     program = named or next((path for name in _CHROMIUM_NAMES if (path := shutil.which(name))), None)
     if program is None:

@@ -33,7 +33,8 @@ def main() -> None:
     (ROOT / "constraints.txt").write_text("# Written by `make lock`.\n" + "\n".join(pins) + "\n")
     lock_packages("ui", "hatch_build.py")
     lock_packages("editors/vscode", "hatch_build.py", "extension")
-    lock_packages("tests/editors", "-m", "tests.editors.install", "npm")
+    lock_packages("tests/editors", "-m", "tests.editors.install", "newest", "npm")
+    lock_packages("tests/editors/oldest", "-m", "tests.editors.install", "oldest", "npm")
     for name, folder in PROGRAMS.items():
         lock_packages(folder, "-m", "tests.real_agents.install", name, "npm")
 

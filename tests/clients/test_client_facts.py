@@ -11,7 +11,7 @@ import pytest
 from tests.support.client_machine import ClientMachine
 
 from handrail.clients.claude import HOOKS as CLAUDE_HOOKS
-from handrail.clients.client_facts import is_older, version_key
+from handrail.clients.client_facts import HostedAgent, is_older, version_key
 from handrail.clients.cline import REPORTS
 from handrail.clients.copilot import HOOKS as COPILOT_HOOKS
 from handrail.clients.cursor import CURSOR_HOOKS, WINDSURF_HOOKS
@@ -138,12 +138,28 @@ CLOSED = "/bin/handrail hook {} || {{ [ $? -eq 2 ] || echo 'Handrail did not ans
             (".config/zed/settings.json", "context_servers", "handrail"),
             {"command": "/bin/handrail", "args": ["mcp"], "env": {}},
         ),
+        (
+            "zed",
+            (".config/zed/settings.json", "agent_servers", "Handrail"),
+            {"type": "custom", "command": "/bin/handrail", "args": ["agent"], "env": {}},
+        ),
+        (
+            "zed",
+            (".config/zed/settings.json", "agent_servers", "Gemini CLI (Handrail)"),
+            {"type": "custom", "command": "/bin/gemini", "args": ["--acp"], "env": {}},
+        ),
+        (
+            "jetbrains",
+            (".jetbrains/acp.json", "agent_servers", "Gemini CLI (Handrail)"),
+            {"command": "/bin/gemini", "args": ["--acp"], "env": {}},
+        ),
     ],
 )
 def test_an_entry_is_the_documented_one(
     machine: ClientMachine, name: str, place: tuple[str, ...], value: object
 ) -> None:
-    assert entries(machine, name, launcher=Launcher("/bin/handrail"))[place] == value
+    agents = (HostedAgent("Gemini CLI", ("/bin/gemini", "--acp")),)
+    assert entries(machine, name, launcher=Launcher("/bin/handrail"), agents=agents)[place] == value
 
 
 def test_vscode_gets_no_server_on_stdio(machine: ClientMachine) -> None:

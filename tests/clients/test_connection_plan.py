@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.client_machine import ClientMachine
 
+from handrail.clients.client_facts import HostedAgent
 from handrail.clients.config_edit import Format, append_item, load, remove_item, remove_value, set_value
 from handrail.clients.connection_plan import ConnectRefused, connect, plan_connect, plan_disconnect, stage
 from handrail.clients.connections import Connections
@@ -49,10 +50,12 @@ def test_connect_twice_changes_nothing_and_disconnect_restores_every_byte(
 ) -> None:
     before = machine.snapshot()
 
-    assert machine.connect(name)
+    agents = (HostedAgent("Gemini CLI", ("/bin/gemini", "--acp")),)
+
+    assert machine.connect(name, agents=agents)
     connected = machine.snapshot()
     assert connected != before
-    assert not machine.connect(name)
+    assert not machine.connect(name, agents=agents)
     assert machine.snapshot() == connected
 
     assert machine.disconnect(name) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.clients.jsonc import NotAnObject, parse, remove_member, set_member, value_text
+from handrail.clients.jsonc import NotAnObject, find_node, parse, remove_member, set_member
 
 PATH = ("terminal.profiles", "handrail")
 SETTINGS = """\
@@ -148,7 +148,7 @@ def with_value(value: Any, path: list[str], new: Any) -> Any:
 
 @given(documents(), paths)
 def test_putting_changes_that_value_alone_and_loses_no_comment(text: str, path: list[str]) -> None:
-    replaced = value_text(text, path)
+    replaced = find_node(text, path)
     made = set_member(text, path, {"new": [1, "x"]})
     assert parse(made).value == with_value(parse(text).value, path, {"new": [1, "x"]})
     if replaced is None and not _blocked(text, path):
@@ -158,7 +158,7 @@ def test_putting_changes_that_value_alone_and_loses_no_comment(text: str, path: 
 
 @given(documents(), paths)
 def test_removing_takes_out_that_value_alone(text: str, path: list[str]) -> None:
-    value = value_text(text, path)
+    value = find_node(text, path)
     made = remove_member(text, path)
     if value is None:
         assert made == text
@@ -166,14 +166,14 @@ def test_removing_takes_out_that_value_alone(text: str, path: list[str]) -> None
     kept = comments(text)
     for comment in comments(made):  # what is left is in its order
         kept = kept[kept.index(comment) + 1 :]
-    left = value_text(made, path)  # a key that was there twice is still there once
+    left = find_node(made, path)  # a key that was there twice is still there once
     if left is None:
         assert parse(made).value == _without(parse(text).value, path)
 
 
 @given(documents(), paths)
 def test_what_was_put_can_be_taken_out_again(text: str, path: list[str]) -> None:
-    if value_text(text, path) is not None or value_text(text, path[:1]) is not None:
+    if find_node(text, path) is not None or find_node(text, path[:1]) is not None:
         return
     made = remove_member(set_member(text, path, "new"), path[:1])
     assert parse(made).value == parse(text).value
@@ -183,14 +183,14 @@ def test_what_was_put_can_be_taken_out_again(text: str, path: list[str]) -> None
 def _blocked(text: str, path: list[str]) -> bool:
     """Something that is no object stands on the way, and is replaced."""
     return any(
-        value_text(text, path[:end]) is not None and not isinstance(_value(text, path[:end]), dict)
+        find_node(text, path[:end]) is not None and not isinstance(_value(text, path[:end]), dict)
         for end in range(1, len(path))
     )
 
 
 def _value(text: str, path: list[str]) -> Any:
-    found = value_text(text, path)
-    return None if found is None else parse(found).value
+    found = find_node(text, path)
+    return None if found is None else found.value
 
 
 def _without(value: Any, path: list[str]) -> Any:

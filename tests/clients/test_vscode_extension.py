@@ -1,5 +1,6 @@
 """The extension is installed by the command of each editor that is found."""
 
+import json
 import os
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from handrail.clients.client_facts import Machine
 from handrail.clients.vscode_extension import VSIX, EditorProgram, NotInstalled, find_editors, run_editor
+
+MANIFEST = Path(__file__).parents[2] / "editors" / "vscode" / "package.json"
 
 
 def add_program(folder: Path, name: str, script: str) -> Path:
@@ -43,3 +46,13 @@ def test_a_command_that_fails_is_named_with_its_last_words(machine: Machine, tmp
     (editor,) = find_editors(machine)
     with pytest.raises(NotInstalled, match="no room left"):
         run_editor(editor.install, machine)
+
+
+def test_a_folder_cannot_choose_the_program_or_the_daemon_and_needs_no_trust() -> None:
+    """The extension works in a folder that is not trusted, so nothing that it starts may come from the folder."""
+    manifest = json.loads(MANIFEST.read_text())
+    assert manifest["capabilities"]["untrustedWorkspaces"] == {"supported": True}
+    settings = manifest["contributes"]["configuration"]["properties"]
+    assert {name for name, each in settings.items() if each.get("scope") != "machine"} == {
+        "handrail.notifications"
+    }

@@ -1,19 +1,24 @@
-"""A real VS Code workbench: code-server with our packed extension, and its window in Chromium."""
+"""A real VS Code workbench: code-server, with our packed extension or without, and its window in Chromium.
+
+`make editors` installs code-server.
+"""
 
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from zipfile import ZipFile
 
 import httpx
 from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
-from tests.editors.install import ENTRY
+from playwright.async_api import Error as PlaywrightError
+from tests.editors.install import NEWEST, Editor
 from tests.real_agents.install import node
 from tests.support.daemon_home import free_port
 
@@ -25,7 +30,7 @@ START_SECONDS = 120.0
 MS = 120_000
 LISTED_MS = 5_000
 """For the palette to list a command that it knows."""
-SETTINGS = {
+SETTINGS: Mapping[str, object] = {
     "terminal.integrated.gpuAcceleration": "off",  # else the rows of a terminal are not in the document
     "terminal.integrated.enablePersistentSessions": False,
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -98,27 +103,25 @@ class CodeServer:
 
 @contextmanager
 def running_code_server(
-    data: Path, environment: dict[str, str], settings: dict[str, object] | None = None
+    data: Path,
+    environment: Mapping[str, str],
+    *flags: str,
+    editor: Editor = NEWEST,
+    settings: Mapping[str, object] = SETTINGS,
+    has_extension: bool = True,
 ) -> Generator[CodeServer]:
-    """A server with the extension installed, whose files are all below `data`; `settings` are more of them."""
-    assert ENTRY.is_file(), "there is no code-server; run `make editors`"
-    assert VSIX.is_file(), "the extension is not built; run `make vsix`"
+    """A server whose files are all below `data`. An extension that is in its folder `extensions` already is used, too."""
+    assert editor.entry.is_file(), "there is no code-server; run `make editors`"
     around = {**environment, "HOME": str(data / "home")}
     around.pop("VSCODE_IPC_HOOK_CLI", None)
-    _write_settings(data, settings or {})
-    base = [str(node()), str(ENTRY), "--config", str(data / "config.yaml")]
+    _write_settings(data, settings)
+    base = [str(node()), str(editor.entry), "--config", str(data / "config.yaml")]
     base += ["--user-data-dir", str(data / "user"), "--extensions-dir", str(data / "extensions")]
-    packed = [VSIX, _pack_caller(data / "caller.vsix")]
-    install = subprocess.run(
-        [*base, *(word for each in packed for word in ("--install-extension", str(each)))],
-        env=around,
-        capture_output=True,
-        check=False,
-    )
-    assert install.returncode == 0, install.stdout + install.stderr
+    if has_extension:
+        _install_extensions(base, around, VSIX, _pack_caller(data / "caller.vsix"))
     port = free_port()
     quiet = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
-    argv = [*base, *quiet, "--bind-addr", f"127.0.0.1:{port}", "--reconnection-grace-time", "5"]
+    argv = [*base, *quiet, "--bind-addr", f"127.0.0.1:{port}", *editor.flags, *flags]
     with (data / "server.log").open("wb") as log:
         process = subprocess.Popen(argv, env=around, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -131,12 +134,21 @@ def running_code_server(
         process.wait(30)
 
 
-def _write_settings(data: Path, more: dict[str, object]) -> None:
+def _write_settings(data: Path, settings: Mapping[str, object]) -> None:
     (data / "home").mkdir(parents=True)
-    settings = data / "user" / "User" / "settings.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({**SETTINGS, **more}))
+    program = str(Path(sys.executable).parent / "handrail")
+    for scope, values in (("User", settings), ("Machine", {"handrail.command": program})):
+        file = data / "user" / scope / "settings.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(dict(values)))
     (data / "config.yaml").write_text("auth: none\n")
+
+
+def _install_extensions(base: list[str], environment: Mapping[str, str], *packed: Path) -> None:
+    assert VSIX.is_file(), "the extension is not built; run `make vsix`"
+    argv = [*base, *(word for each in packed for word in ("--install-extension", str(each)))]
+    install = subprocess.run(argv, env=environment, capture_output=True, check=False)
+    assert install.returncode == 0, install.stdout + install.stderr
 
 
 def _wait_until_it_answers(server: CodeServer) -> None:
@@ -189,6 +201,15 @@ class Workbench:
         )
         await box.press("Enter")
 
+    async def pick(self, words: str) -> None:
+        """Choose the row of an open list that has these words."""
+        row = self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=words)
+        await row.first.click(timeout=MS)
+
+    async def confirm(self, button: str) -> None:
+        """Press a button of a modal message."""
+        await self.page.get_by_role("dialog").get_by_role("button", name=button, exact=True).click(timeout=MS)
+
     async def run(self, command: str) -> None:
         """Run a command of the palette by its title. A list that was opened before an extension is known stays without
         its commands, so it is opened again."""
@@ -211,13 +232,46 @@ class Workbench:
         await expect(self.sidebar.locator("#app > *").first).to_be_visible(timeout=MS)
         return self.sidebar
 
+    async def open_diff(self, name: str) -> None:
+        """Open the write that waits, once it is known here."""
+        await expect(self.counter).to_contain_text("1", timeout=MS)
+        await self.run("Handrail: Next Question")
+        await expect(self.page.get_by_role("tab", name=re.compile(rf"^{name} ←"))).to_be_visible(timeout=MS)
+        allow = self.diff_buttons.get_by_role("button", name="Allow", exact=True)
+        await expect(allow).to_be_visible(timeout=MS)
+
+    async def answer_diff(self, button: str) -> None:
+        """Press a button of the diff, again while its guard holds: then the tab closes, or a box asks for a reason."""
+        tab = self.page.get_by_role("tab", name=re.compile("←"))
+        box = self.page.locator(".quick-input-widget:visible")
+        for _ in range(20):
+            if not await tab.count() or await box.count():
+                return
+            with suppress(PlaywrightError):
+                await self.diff_buttons.get_by_role("button", name=button, exact=True).click(timeout=2000)
+            with suppress(AssertionError):
+                await (
+                    expect(box).to_be_visible(timeout=3000)
+                    if button == "Reject"
+                    else expect(tab).to_have_count(0, timeout=3000)
+                )
+        raise AssertionError(f"{button} did nothing")
+
+    async def keep_screenshot(self, name: str) -> None:
+        """Keep a screenshot for a look, if HANDRAIL_SCREENSHOTS names a folder."""
+        if folder := os.environ.get("HANDRAIL_SCREENSHOTS"):
+            await self.page.screenshot(path=Path(folder) / f"{name}.png")
+
 
 @asynccontextmanager
-async def open_workbench(browser: Browser, server: CodeServer, folder: Path) -> AsyncGenerator[Workbench]:
+async def open_workbench(
+    browser: Browser, server: CodeServer, folder: Path | None
+) -> AsyncGenerator[Workbench]:
+    """A window with this folder open; without one, an empty window."""
     context = await browser.new_context(viewport={"width": 1400, "height": 900})
     page = await context.new_page()
     page.set_default_timeout(MS)
-    await page.goto(f"{server.url}/?folder={folder}")
+    await page.goto(f"{server.url}/?folder={folder}" if folder else f"{server.url}/?ew=true")
     await expect(page.locator(".monaco-workbench")).to_be_visible(timeout=MS)
     yield Workbench(page)
     await context.close()

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser
 from tests.editors.code_server import CodeServer, Workbench, open_workbench, running_code_server
+from tests.editors.install import NEWEST, Editor
 from tests.support.browser_tab import chromium
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.person_client import Json, Person, person_of
+from tests.support.thread_client import SCRIPTED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,7 +32,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def shared_home() -> Generator[Home]:
-    with running_daemon("[command]\nstop_grace = 0.3\n") as home:
+    with running_daemon(SCRIPTED) as home:
         yield home
 
 
@@ -54,10 +56,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def editor_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all files of the editor."""
+    return tmp_path_factory.mktemp("editor")
+
+
+@pytest.fixture(scope="module")
+def editor() -> Editor:
+    """The version of the editor; a module can have another one."""
+    return NEWEST
+
+
+@pytest.fixture(scope="module")
 def server(
-    shared_home: Home, shared_person: Person, tmp_path_factory: pytest.TempPathFactory
+    shared_home: Home, shared_person: Person, editor_data: Path, editor: Editor
 ) -> Generator[CodeServer]:
-    with running_code_server(tmp_path_factory.mktemp("editor"), shared_home.environment) as server:
+    with running_code_server(editor_data, shared_home.environment, editor=editor) as server:
         yield server
 
 

@@ -1,46 +1,77 @@
-"""Installs a real VS Code workbench below build/, which the tests of the extension drive: code-server from npm.
+"""Installs real VS Code workbenches below build/, which the tests of the extension drive: code-server from npm.
 
-Its own packages are installed from the lock files that it ships. No install script runs; two of its native modules are
-built, without which its log views stay empty.
+There are two: the newest that was tried, and the oldest that the extension's manifest allows. Their own packages are installed
+from the lock files that they ship. No other install script runs than those that build two native modules, without which log views stay empty, and argon2.
 
-    python -m tests.editors.install                                       install, if the lock file has changed
-    python -m tests.editors.install npm install --package-lock-only       any npm command beside package.json
+    python -m tests.editors.install                                          install what has changed
+    python -m tests.editors.install NAME npm install --package-lock-only     any npm command beside NAME's package.json
 """
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import hatch_build
 from tests.real_agents.install import BUILD, SETTINGS, TESTS, PackageSet, node
 
-EDITOR = PackageSet(TESTS / "editors", BUILD / "editor")
-SERVER = EDITOR.modules / "code-server"
-VSCODE = SERVER / "lib" / "vscode"
-ENTRY = SERVER / "out" / "node" / "entry.js"
-STAMP = EDITOR.installed / ".complete"
 QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
-def install() -> None:
-    lock = hatch_build.read(EDITOR.source / "package-lock.json")
-    if hatch_build.read(STAMP) == lock and ENTRY.is_file():
-        return
-    EDITOR.install()
-    for folder in (VSCODE, VSCODE / "extensions"):
-        hatch_build.run_npm(folder, ["install", "--omit=dev", *QUIET])
-    build_native_modules(VSCODE)
-    STAMP.write_text(lock)
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """One version of code-server."""
+
+    packages: PackageSet
+    flags: tuple[str, ...] = ()
+    """Options that only this version has."""
+    builds_argon2: bool = False
+    """Whether its hash of passwords, without which it does not start, comes without a binary."""
+
+    @property
+    def entry(self) -> Path:
+        """The script that starts it."""
+        return self.packages.modules / "code-server" / "out" / "node" / "entry.js"
+
+    @property
+    def vscode(self) -> Path:
+        return self.packages.modules / "code-server" / "lib" / "vscode"
+
+    def install(self) -> None:
+        """Install it, if its lock file has changed."""
+        lock = hatch_build.read(self.packages.source / "package-lock.json")
+        stamp = self.packages.installed / ".complete"
+        if hatch_build.read(stamp) == lock and self.entry.is_file():
+            return
+        self.packages.install()
+        for folder in (self.vscode, self.vscode / "extensions"):
+            hatch_build.run_npm(folder, ["install", "--omit=dev", *QUIET])
+        build_native_modules(self.vscode, "@vscode/spdlog", "@vscode/native-watchdog")
+        if self.builds_argon2:
+            build_native_modules(self.packages.installed, "argon2")
+        stamp.write_text(lock)
 
 
-def build_native_modules(folder: Path) -> None:
+NEWEST = Editor(PackageSet(TESTS / "editors", BUILD / "editor"), flags=("--reconnection-grace-time", "5"))
+OLDEST = Editor(PackageSet(TESTS / "editors" / "oldest", BUILD / "oldest-editor"), builds_argon2=True)
+EDITORS = {"newest": NEWEST, "oldest": OLDEST}
+
+
+def build_native_modules(folder: Path, *names: str) -> None:
     """With the headers of the Node that will run them, so that none are fetched."""
     os.environ["NPM_CONFIG_NODEDIR"] = str(node().parent.parent)
-    hatch_build.run_npm(folder, ["rebuild", "@vscode/spdlog", "@vscode/native-watchdog", "--loglevel=error"])
+    options = ("--build-from-source", "--ignore-scripts=false", "--loglevel=error")
+    hatch_build.run_npm(folder, ["rebuild", *names, *options])
+
+
+def main(words: list[str]) -> None:
+    if words[1:2] == ["npm"]:
+        source = EDITORS[words[0]].packages.source
+        hatch_build.run_npm(source, ["--userconfig", str(SETTINGS), *words[2:]])
+        return
+    for editor in EDITORS.values():
+        editor.install()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["npm"]:
-        hatch_build.run_npm(EDITOR.source, ["--userconfig", str(SETTINGS), *sys.argv[2:]])
-    else:
-        install()
+    main(sys.argv[1:])

@@ -1,28 +1,98 @@
 """VS Code's own chat on Handrail's agent host: a real workbench, started with one flag and without an extension."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
-from tests.editors.chat_workbench import SECONDS, code_server, workbench
+from playwright.async_api import Browser, Locator, expect
+from tests.editors.code_server import MS, SETTINGS, Workbench, open_workbench, running_code_server
 from tests.support.ahp_client import AHP, pair
-from tests.support.daemon_home import running_daemon
-from tests.support.person_client import person_of
+from tests.support.daemon_home import eventually, running_daemon
+from tests.support.person_client import Person, person_of
 from tests.support.scripted_agent import script
 from tests.support.thread_client import SCRIPTED
 
-pytestmark = [pytest.mark.anyio, pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
 COUNT = {"terminal": {"command": "seq", "args": ["3"]}, "as": "t"}
 AGAIN = {"terminal": {"command": "seq", "args": ["3"]}, "as": "t"}
 LONG = {"terminal": {"command": "sh", "args": ["-c", "echo begun; sleep 600"]}, "as": "t"}
 WAIT = {"wait_for_exit": "$t.terminalId", "as": "x"}
+WITH_CHAT: Mapping[str, object] = {
+    name: value
+    for name, value in SETTINGS.items()
+    if name not in ("chat.disableAIFeatures", "workbench.secondarySideBar.defaultVisibility")
+}
+RECONNECT_SECONDS = 180.0
+"""Ten attempts of VS Code; after them it gives up."""
+_HAS_TEXT = (
+    "part => document.querySelector('.interactive-input-part').innerText.replace(/\\s/g, '').includes(part)"
+)
 
 
-async def test_the_chat_of_vscode_works_with_threads_approvals_and_terminals(tmp_path: Path) -> None:
+class Chat:
+    """The chat of VS Code itself, in a window."""
+
+    def __init__(self, window: Workbench) -> None:
+        self.window = window
+        self.page = window.page
+
+    def shown(self, text: str | re.Pattern[str]) -> Locator:
+        """Visible text: confirmations exist twice, once in a hidden list."""
+        return self.page.get_by_text(text).filter(visible=True).first
+
+    def button(self, label: str) -> Locator:
+        """A visible button whose accessible name begins so."""
+        return self.page.locator(f'[aria-label^="{label}"]').filter(visible=True).first
+
+    async def open(self) -> None:
+        """Show the chat with the list of sessions, which stands beside it only in a wide bar."""
+        await self.window.run("Chat: Open Chat")
+        await self._input.wait_for()
+        await self.window.run("View: Maximize Secondary Side Bar")
+        await self.shown("New Session").wait_for()
+
+    @property
+    def _input(self) -> Locator:
+        return self.page.locator(".interactive-input-part .monaco-editor").filter(visible=True).first
+
+    async def say(self, text: str) -> None:
+        """Type a prompt, and send it."""
+        await self._input.click()
+        await self.page.keyboard.insert_text(text)
+        await self.page.wait_for_function(_HAS_TEXT, arg="".join(text.split())[:12])
+        await self.page.keyboard.press("Enter")
+
+    async def answered(self, text: str) -> None:
+        """Wait until an answer begins with these words."""
+        await self.shown(re.compile(f"^{re.escape(text)}")).wait_for()
+
+    async def choose(self, option: str) -> None:
+        """Choose an option of a confirmation from its drop-down."""
+        drop_down = self.page.locator(".interactive-session .monaco-dropdown-button")
+        await drop_down.filter(visible=True).first.click()
+        item = self.page.locator(".context-view .action-label, .action-list-item").filter(visible=True)
+        await item.filter(has_text=option).first.click()
+
+
+async def reconnected(person: Person) -> None:
+    """Wait until the window has connected again: VS Code shows a turn that begins then, and not one that has ended meanwhile.
+
+    It tries after 1, 2, 4, 8, 16 and then every 30 seconds.
+    """
+
+    async def look() -> bool | None:
+        return any(editor["windows"] for editor in await person.get("editors")) or None
+
+    await eventually(look, RECONNECT_SECONDS)
+
+
+async def test_the_chat_of_vscode_works_with_threads_approvals_and_terminals(
+    tmp_path: Path, browser: Browser
+) -> None:
     folder, editor_home = tmp_path / "project", tmp_path / "editor"
     folder.mkdir()
-    editor_home.mkdir()
     readme = folder / "README.md"
     readme.write_text("# hi\n")
     with running_daemon(SCRIPTED + AHP) as home:
@@ -32,69 +102,74 @@ async def test_the_chat_of_vscode_works_with_threads_approvals_and_terminals(tmp
         prompt = f"threads/{thread['id']}/prompt"
         await person.post(prompt, {"text": script({"say": "Hello from the page"})})
         flag = f"agent-host-bridge-path={home.places.ahp_socket}"
-        with code_server(editor_home, "--vscode-option", flag) as address:
-            async with workbench(address, folder) as window:
+        option = ("--vscode-option", flag)
+        with running_code_server(
+            editor_home, home.environment, *option, settings=WITH_CHAT, has_extension=False
+        ) as server:
+            async with open_workbench(browser, server, folder) as window:
+                chat = Chat(window)
                 # It lists the thread, and shows what was said on the page.
-                await window.open_chat()
-                await window.shown("Begun on the page").click()
-                await window.answered("Hello from the page")
+                await chat.open()
+                await chat.shown("Begun on the page").click()
+                await chat.answered("Hello from the page")
 
                 # Before it is paired, it cannot decide, and says why.
-                await window.say(script(COUNT, WAIT, AGAIN, WAIT, {"say": "Counted twice"}))
-                await window.shown("Allow once").click()
-                await window.shown("This editor only watches until you pair it").wait_for()
+                await chat.say(script(COUNT, WAIT, AGAIN, WAIT, {"say": "Counted twice"}))
+                await chat.shown("Allow once").click()
+                await chat.shown("This editor only watches until you pair it").wait_for()
                 await window.keep_screenshot("ahp-unpaired")
                 await pair(person)
 
                 # "Allow for this thread" answers this question and the next one.
-                await window.shown("Allow once").wait_for()
+                await chat.shown("Allow once").wait_for()
                 await window.keep_screenshot("ahp-confirmation")
-                await window.choose("Allow for this thread")
-                await window.answered("Counted twice")
+                await chat.choose("Allow for this thread")
+                await chat.answered("Counted twice")
 
                 # An answer on the page settles the card.
-                await window.say(
+                await chat.say(
                     script({"terminal": {"command": "echo", "args": ["elsewhere"]}}, {"say": "Went on"})
                 )
-                await window.shown("Allow once").wait_for()
+                await chat.shown("Allow once").wait_for()
                 await person.allow("echo elsewhere")
-                await window.answered("Went on")
-                await expect(window.shown("Allow once")).to_have_count(0)
+                await chat.answered("Went on")
+                await expect(chat.shown("Allow once")).to_have_count(0)
 
                 # The diff of a write opens before the answer.
                 content = "# hi\nsecond line\n"
-                await window.say(
+                await chat.say(
                     script({"write": {"path": str(readme), "content": content}}, {"say": "Written"})
                 )
-                await window.button("View All Changes").click()
-                await window.shown("second line").wait_for()
+                await chat.button("View All Changes").click()
+                await chat.shown("second line").wait_for()
                 await window.keep_screenshot("ahp-diff")
                 assert readme.read_text() == "# hi\n"
-                allow = window.page.locator(".interactive-session .monaco-button").filter(visible=True)
+                allow = chat.page.locator(".interactive-session .monaco-button").filter(visible=True)
                 await allow.filter(has_text="Allow").first.click()
-                await window.answered("Written")
+                await chat.answered("Written")
                 assert readme.read_text() == content
 
                 # A terminal goes on in the background.
-                await window.say(script(LONG, WAIT, {"say": "Left it running"}))
-                await window.shown("Allow once").click()
-                await window.button("Continue in Background").click()
-                await window.answered("Left it running")
+                await chat.say(script(LONG, WAIT, {"say": "Left it running"}))
+                await chat.shown("Allow once").click()
+                await chat.button("Continue in Background").click()
+                await chat.answered("Left it running")
                 [call] = [one for one in await person.get("calls") if "sleep 600" in one["title"]]
                 assert (call["status"], call["by"]) == ("completed", "a person in VS Code")
 
                 # A prompt sent meanwhile waits as steering; a stop ends the running one.
-                await window.say(script({"say": "Busy"}, {"sleep": 3}, {"say": " and done"}))
-                await window.answered("Busy")
-                await window.say(script({"say": "Steered"}, {"hang": True}))
-                await window.shown("Steering").wait_for()
-                await window.answered("Steered")
-                await window.button("Cancel (").click()
-                await expect(window.button("Cancel (")).to_have_count(0, timeout=SECONDS * 1000)
+                await chat.say(script({"say": "Busy"}, {"sleep": 3}, {"say": " and done"}))
+                await chat.answered("Busy")
+                await chat.say(script({"say": "Steered"}, {"hang": True}))
+                await chat.shown("Steering").wait_for()
+                await chat.answered("Steered")
+                await chat.button("Cancel (").click()
+                await expect(chat.button("Cancel (")).to_have_count(0, timeout=MS)
 
                 # After a kill of the daemon it reconnects by itself.
                 home.kill()
                 home.up()
+                await reconnected(person)
                 await person.post(prompt, {"text": script({"say": "After the kill"})})
-                await window.answered("After the kill")
+                await chat.answered("After the kill")
                 await window.keep_screenshot("ahp-reconnected")

@@ -4,10 +4,10 @@ import json
 import re
 from pathlib import Path
 
-from playwright.async_api import Locator, expect
-from tests.editors.code_server import MS, Workbench
+from playwright.async_api import Browser, Locator, expect
+from tests.editors.code_server import MS, CodeServer, Workbench, open_workbench
 from tests.support.daemon_home import Home, until
-from tests.support.mcp_client import agent
+from tests.support.mcp_client import PendingCall, agent
 from tests.support.person_client import Person
 
 
@@ -57,17 +57,46 @@ async def test_a_high_risk_command_cannot_be_approved_from_a_notification(
         assert (told.status, told.data["reason"]) == ("denied", "keep it")
 
 
-async def test_the_palette_cancels_the_running_call(
+async def test_the_palette_completes_and_cancels_calls(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
 ) -> None:
     async with agent(shared_home, folder, shared_person, transport="http") as client:
-        asked = client.ask("execute_command", command="echo begun; sleep 97531", wait_seconds=50)
-        call = await shared_person.allow("echo begun")
-        await shared_person.has_printed(call)
+
+        async def start(word: str) -> PendingCall:
+            asked = client.ask("execute_command", command=f"echo {word}; sleep 97531", wait_seconds=50)
+            await shared_person.has_printed(await shared_person.allow(f"echo {word}"))
+            return asked
+
+        first = await start("alpha")
+        await expect(workbench.counter).to_have_text(re.compile(r"^\s*0\s+1\s*$"), timeout=MS)
+        await workbench.run("Handrail: Complete the Running Call")
+        told = await first.told()
+        assert (told.status, told.data["output"].split()) == ("force-completed", ["alpha"])
+        await shared_person.post(f"terminals/{told.data['terminal_id']}/close")
+
+        second, third, fourth = await start("beta"), await start("gamma"), await start("delta")
+        await expect(workbench.counter).to_have_text(re.compile(r"^\s*0\s+3\s*$"), timeout=MS)
         await workbench.run("Handrail: Cancel the Running Call")
-        told = await asked.told()
-        assert told.status == "cancelled"
-        assert "begun" in told.data["output"]
+        await workbench.pick("echo gamma")
+        told = await third.told()
+        assert (told.status, "gamma" in told.data["output"]) == ("cancelled", True)
+
+        await expect(workbench.counter).to_have_text(re.compile(r"^\s*0\s+2\s*$"), timeout=MS)
+        await workbench.run("Handrail: Stop All Calls")
+        await workbench.confirm("Cancel them")
+        assert [(await one.told()).status for one in (second, fourth)] == ["cancelled", "cancelled"]
+
+
+async def test_a_second_window_without_a_folder_needs_no_pairing_of_its_own(
+    workbench: Workbench, browser: Browser, server: CodeServer, shared_person: Person
+) -> None:
+    async with open_workbench(browser, server, None) as second:
+        sidebar = await second.open_sidebar()
+        await expect(sidebar.get_by_role("navigation", name="Views")).to_be_visible(timeout=MS)
+        await expect(second.counter).to_have_text(re.compile(r"^\s*0\s*$"), timeout=MS)
+        await expect(sidebar.get_by_role("status").filter(has_text="Pairing number")).to_have_count(0)
+        [editor] = await shared_person.get("editors")
+        assert (editor["state"], editor["windows"]) == ("paired", 2)
 
 
 async def test_a_tool_of_the_editors_own_agent_asks_like_every_other_and_does_not_approve(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Locator, Page, expect
-from tests.editors.code_server import MS, CodeServer, Workbench, running_code_server
+from tests.editors.code_server import MS, SETTINGS, CodeServer, Workbench, running_code_server
 from tests.support.daemon_home import Home, running_daemon
 from tests.support.person_client import Json, Person
 from tests.support.scripted_agent import script
@@ -23,8 +23,8 @@ def shared_home() -> Generator[Home]:
 
 @pytest.fixture(scope="module")
 def server(shared_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Generator[CodeServer]:
-    data, chat = tmp_path_factory.mktemp("editor"), {"chat.disableAIFeatures": False}
-    with running_code_server(data, shared_home.environment, chat) as server:
+    data, settings = tmp_path_factory.mktemp("editor"), {**SETTINGS, "chat.disableAIFeatures": False}
+    with running_code_server(data, shared_home.environment, settings=settings) as server:
         yield server
 
 

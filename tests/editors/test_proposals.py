@@ -1,11 +1,9 @@
 """A write that waits, in the editor's own diff editor: allowed, edited and allowed, rejected; and undone by its lens."""
 
 import re
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import expect
 from tests.editors.code_server import MS, Workbench
 from tests.support.daemon_home import Home, eventually, until
@@ -39,41 +37,13 @@ def read(path: Path) -> str:
     return path.read_text()
 
 
-async def open_diff(workbench: Workbench, name: str) -> None:
-    """Open the question that waits, once it is known here."""
-    await expect(workbench.counter).to_contain_text("1", timeout=MS)
-    await workbench.run("Handrail: Next Question")
-    await expect(workbench.page.get_by_role("tab", name=re.compile(rf"^{name} ←"))).to_be_visible(timeout=MS)
-    await expect(workbench.diff_buttons.get_by_role("button", name="Allow", exact=True)).to_be_visible(
-        timeout=MS
-    )
-
-
-async def press(workbench: Workbench, button: str) -> None:
-    """Press a button of the diff, again while its guard holds: then the tab closes, or a box asks for a reason."""
-    tab = workbench.page.get_by_role("tab", name=re.compile("←"))
-    box = workbench.page.locator(".quick-input-widget:visible")
-    for _ in range(20):
-        if not await tab.count() or await box.count():
-            return
-        with suppress(PlaywrightError):
-            await workbench.diff_buttons.get_by_role("button", name=button, exact=True).click(timeout=2000)
-        with suppress(AssertionError):
-            await (
-                expect(box).to_be_visible(timeout=3000)
-                if button == "Reject"
-                else expect(tab).to_have_count(0, timeout=3000)
-            )
-    raise AssertionError(f"{button} did nothing")
-
-
 async def test_a_proposal_edited_in_the_diff_editor_is_written_as_edited_and_undone(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path, notes: Path
 ) -> None:
     page = workbench.page
     async with agent(shared_home, folder, shared_person, transport="http") as client:
         asked = client.ask("write_file", path="notes.txt", content="one\n2\nthree\n")
-        await open_diff(workbench, "notes.txt")
+        await workbench.open_diff("notes.txt")
         right = page.locator(".editor.modified .view-lines").first
         await expect(right).to_contain_text("2", timeout=MS)
         await right.click()
@@ -82,7 +52,7 @@ async def test_a_proposal_edited_in_the_diff_editor_is_written_as_edited_and_und
         await expect(right).to_contain_text("four by me")
         assert read(notes) == "one\ntwo\nthree\n"
 
-        await press(workbench, "Allow as Edited")
+        await workbench.answer_diff("Allow as Edited")
 
         told = await asked.told()
     assert read(notes) == "one\n2\nthree\nfour by me"
@@ -92,20 +62,26 @@ async def test_a_proposal_edited_in_the_diff_editor_is_written_as_edited_and_und
     await workbench.open_file("notes.txt")
     lens = page.locator(".codelens-decoration a").filter(has_text=re.compile("written by call .* undo"))
     await lens.first.click()
-    await page.get_by_role("dialog").get_by_role("button", name="Undo", exact=True).click()
+    await workbench.confirm("Undo")
     await until(lambda: read(notes) == "one\ntwo\nthree\n")
     await expect(lens).to_have_count(0, timeout=MS)
 
 
-async def test_a_proposal_is_allowed_as_it_is(
+async def test_a_proposal_is_allowed_as_it_is_and_undone_from_the_palette(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path, notes: Path
 ) -> None:
     async with agent(shared_home, folder, shared_person, transport="http") as client:
         asked = client.ask("edit_file", path="notes.txt", old_string="two", new_string="zwei")
-        await open_diff(workbench, "notes.txt")
-        await press(workbench, "Allow")
+        await workbench.open_diff("notes.txt")
+        await workbench.answer_diff("Allow")
         assert (await asked.told()).status == "done"
     assert read(notes) == "one\nzwei\nthree\n"
+    await workbench.open_file("notes.txt")
+    await expect(workbench.page.locator(".codelens-decoration a").first).to_be_visible(timeout=MS)
+
+    await workbench.run("Handrail: Undo the Last Change of an Agent")
+    await workbench.confirm("Undo")
+    await until(lambda: read(notes) == "one\ntwo\nthree\n")
 
 
 async def test_a_rejected_proposal_tells_the_agent_why(
@@ -113,8 +89,8 @@ async def test_a_rejected_proposal_tells_the_agent_why(
 ) -> None:
     async with agent(shared_home, folder, shared_person, transport="http") as client:
         asked = client.ask("edit_file", path="notes.txt", old_string="two", new_string="zwei")
-        await open_diff(workbench, "notes.txt")
-        await press(workbench, "Reject")
+        await workbench.open_diff("notes.txt")
+        await workbench.answer_diff("Reject")
         await workbench.page.keyboard.type("not in German")
         await workbench.page.keyboard.press("Enter")
         told = await asked.told()
@@ -122,13 +98,23 @@ async def test_a_rejected_proposal_tells_the_agent_why(
     assert read(notes) == "one\ntwo\nthree\n"
 
 
-async def test_a_diff_that_was_answered_on_the_page_closes(
+async def test_a_diff_that_was_opened_from_the_tree_closes_when_it_is_answered_on_the_page(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
 ) -> None:
     async with agent(shared_home, folder, shared_person, transport="http") as client:
         asked = client.ask("edit_file", path="notes.txt", old_string="two", new_string="zwei")
-        await open_diff(workbench, "notes.txt")
+        await workbench.run("Handrail: Open Inbox")
+        header = workbench.page.get_by_role("button", name="Pending Changes Section")
+        if await header.get_attribute("aria-expanded", timeout=MS) != "true":
+            await header.click()
+        row = workbench.page.get_by_role("treeitem", name=re.compile("notes.txt"))
+        await expect(row).to_contain_text("+1", timeout=MS)
+        await row.click()
+        await expect(workbench.page.get_by_role("tab", name=re.compile("^notes.txt ←"))).to_be_visible(
+            timeout=MS
+        )
         await shared_person.deny("notes.txt")
+        await expect(row).to_have_count(0, timeout=MS)
         await expect(workbench.page.get_by_role("tab", name=re.compile("←"))).to_have_count(0, timeout=MS)
         assert (await asked.told()).status == "denied"
 

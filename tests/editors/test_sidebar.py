@@ -4,21 +4,81 @@ import json
 import re
 from pathlib import Path
 
+import httpx
+import pytest
 from playwright.async_api import Locator, expect
 from tests.editors.code_server import MS, CodeServer, Workbench
-from tests.support.daemon_home import Home, eventually, find_processes, until
+from tests.support.daemon_home import BOUND, Home, eventually, find_processes, until
 from tests.support.mcp_client import agent
 from tests.support.person_client import Json, Person
+from tests.support.scripted_agent import script
 
 from handrail.framing import HELLO
 from handrail.keeper import lineage
 
-CONNECT = """
-const socket = require("node:net").connect(process.argv[1]);
-socket.on("connect", () => socket.write(process.argv[2] + "\\n"));
-socket.on("data", (line) => (require("node:fs").writeFileSync(process.argv[3], line), process.exit()));
+MANIFEST = {
+    "name": "visitor",
+    "publisher": "other",
+    "version": "0.0.1",
+    "engines": {"vscode": "^1.100.0"},
+    "main": "./extension.js",
+    "contributes": {
+        "commands": [{"command": "visitor.start", "title": "Start Processes", "category": "Visitor"}]
+    },
+}
+"""Another extension in the same extension host."""
+EXTENSION = """
+const { spawn } = require("node:child_process");
+const start = (role, options) => spawn(process.execPath, [__dirname + "/connect.js", role], options);
+exports.activate = () => require("vscode").commands.registerCommand("visitor.start", () => {
+  start("child", { stdio: "ignore" });
+  start("detached", { stdio: "ignore", detached: true }).unref();
+  const server = start("mcp-server", { stdio: "pipe" });  // as the editor starts a server of an extension
+  server.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}\\n');
+});
 """
-"""Says hello as the extension does, and stores the answer."""
+CONNECT = """
+const fs = require("node:fs"), role = process.argv[2];
+const socket = require("node:net").connect(PATH);
+socket.on("connect", () => socket.write(HELLO + "\\n"));
+socket.on("data", (line) => {
+  fs.writeFileSync(`${__dirname}/${role}.tmp`, line);
+  fs.renameSync(`${__dirname}/${role}.tmp`, `${__dirname}/${role}.json`);
+});
+"""
+"""Says hello as the extension does, stores the answer, and keeps the connection."""
+
+
+class Visitor:
+    """Another extension of the editor, whose processes want to decide."""
+
+    def __init__(self, folder: Path, socket: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True)
+        hello = json.dumps({"handrail": HELLO, "want": "person", "place": "VS Code", "ppid": 1})
+        constants = f"const PATH = {json.dumps(str(socket))}, HELLO = {json.dumps(hello)};"
+        (folder / "package.json").write_text(json.dumps(MANIFEST))
+        (folder / "extension.js").write_text(EXTENSION)
+        self.script.write_text(constants + CONNECT)
+
+    @property
+    def script(self) -> Path:
+        return self._folder / "connect.js"
+
+    async def reply(self, role: str) -> Json:
+        """What the daemon answered to the process with this role."""
+        path = self._folder / f"{role}.json"
+        await until(path.exists)
+        return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def visitor(editor_data: Path, shared_home: Home) -> Visitor:
+    return Visitor(editor_data / "extensions" / "other.visitor-0.0.1", shared_home.places.daemon_socket)
+
+
+def bearer(reply: Json) -> dict[str, str]:
+    return {"Authorization": f"Bearer {reply['bearer']}"}
 
 
 async def only_editor(person: Person) -> Json:
@@ -108,37 +168,58 @@ async def next_reading(where: Locator) -> str:
     return await read_timer(where)
 
 
-async def test_a_shell_in_the_terminal_of_a_paired_window_does_not_decide(
-    workbench: Workbench, shared_home: Home, shared_person: Person, tmp_path: Path
+async def test_a_thread_with_an_agent_is_held_in_the_sidebar(
+    workbench: Workbench, shared_person: Person, folder: Path
 ) -> None:
-    """It says the same hello as the extension, from the same editor, but it is further below."""
-    answer, script = tmp_path / "answer.json", tmp_path / "connect.js"
-    script.write_text(CONNECT)
-    hello = {"handrail": HELLO, "want": "person", "place": "VS Code"}
-    path = shared_home.places.daemon_socket
-    (tmp_path / "hello.json").write_text(json.dumps(hello))
+    opened = {"agent": "scripted", "workspace": str(folder), "title": "Talk in the editor"}
+    thread = await shared_person.post("threads", opened)
+    await workbench.run("Handrail: Open Thread")
+    await workbench.pick("Talk in the editor")
+    room = workbench.sidebar.get_by_role("complementary", name="Selected thread")
+    await expect(room.get_by_role("region", name=f"Thread {thread['id']}")).to_be_visible(timeout=MS)
+    field = room.get_by_label("Message", exact=True)
+    count = {"terminal": {"command": "seq", "args": ["3"]}, "as": "t"}
+    await field.fill(script(count, {"wait_for_exit": "$t.terminalId"}, {"say": "Counted to three"}))
+    await field.press("Enter")
+
+    allow = room.get_by_role("group", name="Your answer").get_by_role("button", name="Allow once", exact=True)
+    await expect(allow).not_to_have_attribute("aria-disabled", "true", timeout=MS)
+    await allow.click()
+
+    said = room.get_by_role("log", name="Conversation").get_by_role("article", name="scripted").last
+    await expect(said).to_contain_text("Counted to three", timeout=MS)
+    [call] = [one for one in await shared_person.get("calls") if "seq 3" in one["title"]]
+    assert (call["status"], call["answered_by"]) == ("done", "a person in VS Code")
+
+
+async def test_only_the_extension_host_of_a_paired_window_decides(
+    workbench: Workbench, shared_person: Person, visitor: Visitor
+) -> None:
+    """Each says the same hello as the extension, from the same editor, but its parent is another process."""
+    await workbench.run("Visitor: Start Processes")
     await workbench.run("Terminal: Create New Terminal")
     rows = workbench.page.locator(".xterm-rows").first
     await expect(rows).to_contain_text(re.compile(r"[$#]"), timeout=MS)
-    line = f'node -e "$(cat {script})" {path} "$(cat {tmp_path}/hello.json)" {answer}\n'
     await workbench.page.locator(".xterm-helper-textarea").first.focus()
-    await workbench.page.keyboard.insert_text(line)
+    await workbench.page.keyboard.insert_text(f"node {visitor.script} shell\n")
     await workbench.page.keyboard.press("Enter")
 
-    await until(lambda: answer.exists() and answer.read_text().endswith("\n"))
+    for role in ("child", "mcp-server", "detached", "shell"):
+        reply = await visitor.reply(role)
+        assert reply["approves"] is False, role
+        assert reply["why"], role
+        async with httpx.AsyncClient(headers=bearer(reply), timeout=BOUND) as http:
+            assert (await http.post(f"{reply['url']}/api/code")).status_code == 403, role
+    assert (await only_editor(shared_person))["state"] == "paired"
 
-    reply = json.loads(answer.read_text())
-    assert reply["approves"] is False
-    assert reply["why"]
 
-
-async def test_the_window_connects_again_after_the_daemon_was_killed(
+async def test_the_window_starts_a_daemon_that_was_killed_and_connects_again(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
 ) -> None:
     sidebar = await workbench.open_sidebar()
     shared_home.kill()
     await expect(sidebar.get_by_role("button", name="Start Handrail")).to_be_visible(timeout=MS)
-    shared_home.up()
+    await sidebar.get_by_role("button", name="Start Handrail").click()
     await expect(sidebar.get_by_role("navigation", name="Views")).to_be_visible(timeout=MS)
     await expect(sidebar.get_by_role("status").filter(has_text="Pairing number")).to_have_count(0)
     async with agent(shared_home, folder, shared_person, transport="http") as client:

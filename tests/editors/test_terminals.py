@@ -19,19 +19,19 @@ async def type_line(workbench: Workbench, line: str) -> None:
     await workbench.page.keyboard.press("Enter")
 
 
-async def test_the_profile_opens_a_terminal_that_survives_the_daemon(
+async def test_the_profile_becomes_the_default_and_its_terminal_survives_the_daemon(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Any
 ) -> None:
-    await workbench.run(
-        "Terminal: Create New Terminal"
-    )  # profiles of extensions are known after the first one
+    await expect(workbench.counter).to_have_text(re.compile(r"^\s*0\s*$"), timeout=MS)  # it is paired
+    await workbench.run("Terminal: Create New Terminal")
     await expect(rows(workbench)).to_contain_text(re.compile(r"[$#]"), timeout=MS)
-    await workbench.run("Create New Terminal (With Profile)")
-    await (
-        workbench.page.locator(".quick-input-list .monaco-list-row")
-        .filter(has_text="Handrail terminal")
-        .click(timeout=MS)
+    question = workbench.page.locator(".notification-toast").filter(has_text="Make the Handrail terminal")
+    await question.get_by_role("button", name="Make It the Default").click(timeout=MS)
+    done = workbench.page.locator(".notification-toast").filter(
+        has_text="New terminals are opened by Handrail"
     )
+    await expect(done).to_be_visible(timeout=MS)
+    await workbench.run("Terminal: Create New Terminal")
 
     async def look() -> dict[str, Any] | None:
         listed: list[dict[str, Any]] = await shared_person.get("terminals")
@@ -48,6 +48,16 @@ async def test_the_profile_opens_a_terminal_that_survives_the_daemon(
     await expect(rows(workbench)).to_contain_text("typed-42", timeout=MS)
     shown = (await shared_person.get(f"terminals/{terminal['id']}"))["size"]
     await expect(rows(workbench)).to_contain_text(f"{shown[1]} {shown[0]}", timeout=MS)
+
+    await workbench.page.set_viewport_size({"width": 1100, "height": 800})
+
+    async def resized() -> list[int] | None:
+        size = (await shared_person.get(f"terminals/{terminal['id']}"))["size"]
+        return size if size[0] < shown[0] else None
+
+    columns, lines = await eventually(resized)
+    await type_line(workbench, "clear; stty size")
+    await expect(rows(workbench)).to_contain_text(f"{lines} {columns}", timeout=MS)
 
     shared_home.kill()
     shared_home.up()
@@ -70,3 +80,12 @@ async def test_the_profile_opens_a_terminal_that_survives_the_daemon(
         return (await shared_person.get(f"terminals/{terminal['id']}"))["exit_code"] == 3 or None
 
     await eventually(ended)
+
+    shared_home.kill()
+    await expect(workbench.counter).to_contain_text("Handrail", timeout=MS)
+    await workbench.run("Terminal: Create New Terminal")
+    toast = workbench.page.locator(".notification-toast").filter(has_text="This is the plain shell.")
+    await expect(toast).to_contain_text("Handrail is not running.", timeout=MS)
+    await expect(rows(workbench)).to_contain_text(re.compile(r"[$#]"), timeout=MS)
+    await type_line(workbench, "echo plain-$((1+2))")
+    await expect(rows(workbench)).to_contain_text("plain-3", timeout=MS)

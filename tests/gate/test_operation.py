@@ -10,7 +10,7 @@ from tests.support.sample_tools import Echo, Patient, Printer, Stubborn, Write, 
 
 from handrail.errors import Conflict
 from handrail.gate import person_actions
-from handrail.gate.operation import Operation
+from handrail.gate.operation import UNWIND_SECONDS, Operation
 from handrail.store.events import CallSettled, CallStopped, OperationEnded, OperationOpened
 
 pytestmark = pytest.mark.anyio
@@ -137,6 +137,19 @@ async def test_an_operation_that_ends_leaves_a_call_that_was_handed_back(tmp_pat
         assert reply.call.status == "running"
         tool.go.set()
         assert (await here.fact(CallSettled, reply.call)).ending == "done"
+
+
+async def test_an_operation_ends_while_the_work_of_a_completed_call_runs_on(tmp_path: Path) -> None:
+    tool = Printer("read")
+    async with gate_world(tmp_path, tool) as here:
+        with anyio.fail_after(UNWIND_SECONDS / 3):
+            async with here.gate.operation(caller()) as operation:
+                reply = await here.submit("printer", caller=operation.caller, patience=0)
+                await tool.started.wait()
+                assert person_actions.complete(here.gate, reply.call, ANN)
+        assert (await here.fact(CallSettled, reply.call)).ending == "completed"
+        assert tool.tidied == 0
+        tool.go.set()
 
 
 async def test_an_operation_that_is_cancelled_takes_a_call_that_was_handed_back(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ export class Attention implements vscode.Disposable {
 
   private draw(count: number): void {
     const standing = this.daemon.standing;
+    const risk = this.inbox.risk ? `, highest risk ${this.inbox.risk}` : ""; // high contrast has no background
     this.item.command = "handrail.openInbox";
     this.item.backgroundColor = undefined;
     if (standing.kind !== "live") {
@@ -59,10 +60,10 @@ export class Attention implements vscode.Disposable {
     } else {
       const running = this.inbox.running.length;
       this.item.text = `$(shield) ${count}${running ? ` $(sync~spin) ${running}` : ""}`;
-      this.item.tooltip = [`${count} ${count === 1 ? "call needs" : "calls need"} you, ${running} running`, standing.why].filter(Boolean).join("\n");
+      this.item.tooltip = [`${count} ${count === 1 ? "call needs" : "calls need"} you${risk}, ${running} running`, standing.why].filter(Boolean).join("\n");
       this.item.backgroundColor = background(this.inbox.risk);
     }
-    this.item.accessibilityInformation = { label: `Handrail: ${count} need you` };
+    this.item.accessibilityInformation = { label: `Handrail: ${count} need you${risk}` };
     this.item.show();
   }
 

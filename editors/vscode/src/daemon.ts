@@ -68,6 +68,20 @@ export class Daemon implements vscode.Disposable {
     if (this.terms?.asks) this.connection?.send(message);
   }
 
+  /** Waits until the daemon has answered, or is known to be away; at most so long. */
+  async connected(timeout: number): Promise<void> {
+    if (this.current.kind !== "connecting") return;
+    await new Promise<void>((resolve) => {
+      const held = this.onChange(() => done());
+      const timer = setTimeout(() => done(), timeout);
+      const done = (): void => {
+        held.dispose();
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
   connect(): void {
     clearTimeout(this.retry);
     this.connection?.hangUp();

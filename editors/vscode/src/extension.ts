@@ -60,6 +60,7 @@ export function activate(context: vscode.ExtensionContext): void {
     showThread: (id: string) => pages.openSidebar(`/t/${id}`),
     connectAgent: () => palette.connectAgent(),
     showTerminal: () => terminals.pick(),
+    makeTerminalDefault: () => terminals.makeDefault(),
     showProposal: (id: string) => {
       const approval = find(id);
       if (approval) return proposals.open(approval);
@@ -87,6 +88,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerFileSystemProvider(SCHEME, proposals, { isCaseSensitive: true }),
     vscode.languages.registerCodeLensProvider({ scheme: "file" }, written),
     vscode.window.registerTerminalProfileProvider(PROFILE, terminals),
+    terminals.offerDefault(context.globalState),
     ...mcp.register(),
     ...registerParticipant(daemon, vscode.Uri.joinPath(context.extensionUri, "media", "handrail.svg")),
     ...Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`handrail.${name}`, run)),

@@ -46,9 +46,13 @@ export class McpServer implements vscode.Disposable {
     });
   }
 
-  /** Registers the server, where the editor knows MCP. */
+  /** Registers the server, where the editor knows MCP. In 1.100 the function exists, and throws: it is not public yet. */
   register(): vscode.Disposable[] {
-    return api.lm.registerMcpServerDefinitionProvider ? [api.lm.registerMcpServerDefinitionProvider(PROVIDER, this)] : [];
+    try {
+      return api.lm.registerMcpServerDefinitionProvider ? [api.lm.registerMcpServerDefinitionProvider(PROVIDER, this)] : [];
+    } catch {
+      return [];
+    }
   }
 
   /** Nothing without a folder: a credential is for one workspace. */

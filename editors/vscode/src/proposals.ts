@@ -211,11 +211,12 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TreeDataProv
   }
 }
 
+/** The path is that of the file, for the editor shows it; which proposal it is stands in the authority. */
 function uriOf(approval: string, side: Side, path: string): vscode.Uri {
-  return vscode.Uri.from({ scheme: SCHEME, path: `/${approval}/${side}/${path.replace(/^\//, "")}` });
+  return vscode.Uri.from({ scheme: SCHEME, authority: `${side}.${approval}`, path });
 }
 
 function partsOf(uri: vscode.Uri): { id: string; side: Side } {
-  const [, id = "", side] = uri.path.split("/");
+  const [side, id = ""] = uri.authority.split(".");
   return { id, side: side === "before" ? "before" : "after" };
 }

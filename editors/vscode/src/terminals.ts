@@ -11,6 +11,12 @@ import { showProblem } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
 
 export const PROFILE = "handrail.terminal";
+/** The profile's title in package.json, by which settings name it. */
+const TITLE = "Handrail terminal";
+const DEFAULT = `defaultProfile.${process.platform === "darwin" ? "osx" : "linux"}`;
+const ASKED = "askedAboutDefaultTerminal";
+/** How long a new terminal waits for the daemon: an editor that restores its terminals asks before it is connected. */
+const CONNECT_MS = 3000;
 const RETRY_MS = 500;
 /** Bytes of output that a window on a running terminal begins with. */
 const TAIL = 1 << 20;
@@ -18,10 +24,36 @@ const TAIL = 1 << 20;
 const OVER = new Set([1000, 4404]);
 
 export class Terminals implements vscode.TerminalProfileProvider {
+  /** Whether this window was told that it gets plain shells. */
+  private warned = false;
+
   constructor(private readonly daemon: Daemon) {}
 
-  provideTerminalProfile(): vscode.TerminalProfile {
-    return new vscode.TerminalProfile({ name: "Handrail", pty: new AttachedTerminal(this.daemon, null), iconPath: new vscode.ThemeIcon("shield") });
+  /** A terminal of Handrail; the plain shell if this window may not open one, so that nobody is left without a terminal. */
+  async provideTerminalProfile(): Promise<vscode.TerminalProfile> {
+    await this.daemon.connected(CONNECT_MS);
+    if (this.daemon.approves) return new vscode.TerminalProfile({ name: "Handrail", pty: new AttachedTerminal(this.daemon, null), iconPath: new vscode.ThemeIcon("shield") });
+    const { standing } = this.daemon;
+    if (!this.warned) void vscode.window.showWarningMessage(`This is the plain shell. ${standing.kind === "connecting" ? "Handrail does not answer." : standing.why}`);
+    this.warned = true;
+    return new vscode.TerminalProfile({ name: "Not kept by Handrail" });
+  }
+
+  /** Asks once, when a terminal is opened in a paired window, whether new ones should be Handrail's. */
+  offerDefault(state: vscode.Memento): vscode.Disposable {
+    return vscode.window.onDidOpenTerminal(async () => {
+      const settings = vscode.workspace.getConfiguration("terminal.integrated");
+      if (!this.daemon.approves || state.get(ASKED) || settings.get(DEFAULT) === TITLE) return;
+      await state.update(ASKED, true);
+      const question = "Make the Handrail terminal the default profile? Its shells outlive the window, and an agent that you start there cannot decide for you.";
+      if ((await vscode.window.showInformationMessage(question, "Make It the Default", "No")) === "Make It the Default") await this.makeDefault();
+    });
+  }
+
+  /** Makes the profile the default in the user's settings. */
+  async makeDefault(): Promise<void> {
+    await vscode.workspace.getConfiguration("terminal.integrated").update(DEFAULT, TITLE, vscode.ConfigurationTarget.Global);
+    void vscode.window.showInformationMessage("New terminals are opened by Handrail now. `Terminal: Select Default Profile` changes it.");
   }
 
   /** Shows a running terminal in the panel. */

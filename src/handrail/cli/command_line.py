@@ -57,7 +57,7 @@ COMMANDS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("handrail.cli.commands.undo", "add_to", ("undo",)),
     ("handrail.cli.commands.terminals", "add_list_to", ("terminals",)),
     ("handrail.cli.commands.terminals", "add_to", ("terminal",)),
-    ("handrail.cli.commands.shell_profile", "add_to", ("shell",)),
+    ("handrail.cli.commands.shell", "add_to", ("shell",)),
     ("handrail.cli.commands.agents", "add_to", ("agents", "agent")),
     ("handrail.cli.commands.chat", "add_to", ("chat",)),
     ("handrail.cli.commands.agents", "add_keys_to", ("keys",)),

@@ -57,6 +57,14 @@ class Machine:
         return next((found for name in names if (found := shutil.which(name, path=path))), None)
 
 
+@dataclass(frozen=True, slots=True)
+class HostedAgent:
+    """An ACP agent that Handrail can start."""
+
+    title: str
+    command: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """What is asked for: which parts, where, and by which launcher."""
@@ -75,6 +83,8 @@ class Setup:
 
     hook_timeout: int = 0
     """Seconds after which the client ends a hook that waits for a person; 0 for the longest that it takes."""
+    agents: tuple[HostedAgent, ...] = ()
+    """Installed agents but our own, for a client that starts ACP agents."""
 
     @property
     def project(self) -> Path:
@@ -105,6 +115,8 @@ class Client:
     """The oldest version that has these hooks, if it is known."""
     has_hooks: ClassVar[bool] = True
     has_project_scope: ClassVar[bool] = True
+    starts_agents: ClassVar[bool] = False
+    """Whether it starts ACP agents, and so gets those that Handrail knows."""
     has_single_question: ClassVar[bool] = False
     """Whether a file of ours can keep it from asking after an allow of the hook."""
     promises: ClassVar[str]

@@ -1,4 +1,4 @@
-"""VS Code, Zed and JetBrains Junie. Zed and Junie get the MCP server only, from their documentation; not tried.
+"""VS Code, Zed and JetBrains. Zed and JetBrains get the MCP server and ACP agents, from their documentation; not tried.
 
 VS Code gets our extension (`vscode_extension`), which registers the MCP server over HTTP. An entry for a server on stdio would
 make an agent of VS Code's extension host.
@@ -8,6 +8,7 @@ VS Code also loads the hooks of Claude Code and of Copilot CLI, so that their di
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from handrail.clients.client_facts import SERVER, Editor, Machine, Setup, member
 from handrail.clients.copilot import CopilotHooks
@@ -37,30 +38,58 @@ class Zed(Editor):
     title = "Zed"
     programs = ("zed", "zeditor")
     has_hooks = False
+    starts_agents = True
     promises = NO_HOOKS
 
     def folder(self, machine: Machine) -> Path:
         return machine.config / "zed"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = self.settings_folder(setup, ".zed")
+        settings = self.settings_folder(setup, ".zed") / "settings.json"
         server = {**setup.server(), "env": setup.launcher.environment}
-        return [member(folder / "settings.json", ("context_servers", SERVER), server)]
+        return [
+            member(settings, ("context_servers", SERVER), server),
+            *_agent_pieces(settings, setup, type="custom"),
+        ]
 
 
 class JetBrains(Editor):
+    """JetBrains' IDEs start the agents of `acp.json`; Junie has a file of MCP servers."""
+
     name = "jetbrains"
-    title = "JetBrains Junie"
+    title = "JetBrains"
     programs = ("junie",)
     has_hooks = False
+    starts_agents = True
     promises = NO_HOOKS
 
     def folder(self, machine: Machine) -> Path:
         return machine.home / ".junie"
 
+    def is_found(self, machine: Machine) -> bool:
+        folders = (machine.home / ".jetbrains", _config_folder(machine) / "JetBrains")
+        return super().is_found(machine) or any(folder.is_dir() for folder in folders)
+
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         folder = self.settings_folder(setup, ".junie")
-        return [member(folder / "mcp" / "mcp.json", ("mcpServers", SERVER), setup.server())]
+        return [
+            member(folder / "mcp" / "mcp.json", ("mcpServers", SERVER), setup.server()),
+            *_agent_pieces(setup.machine.home / ".jetbrains" / "acp.json", setup),
+        ]
+
+
+def _agent_pieces(path: Path, setup: Setup, **more: str) -> list[ConfigPiece]:
+    """Our own agent and the installed ones, in the user's own settings. The names leave entries of the user alone."""
+    if setup.scope == "project":
+        return []
+    launcher = setup.launcher
+    entries: dict[str, dict[str, Any]] = {
+        "Handrail": {**more, "command": launcher.path, "args": ["agent"], "env": launcher.environment}
+    }
+    for agent in setup.agents:
+        program, *words = agent.command
+        entries[f"{agent.title} (Handrail)"] = {**more, "command": program, "args": words, "env": {}}
+    return [member(path, ("agent_servers", name), entry) for name, entry in entries.items()]
 
 
 def _config_folder(machine: Machine) -> Path:

@@ -189,12 +189,6 @@ def find_node(text: str, path: Sequence[str]) -> Node | None:
     return node
 
 
-def value_text(text: str, path: Sequence[str]) -> str | None:
-    """The source text of the value at this path; None if it does not exist."""
-    node = find_node(text, path)
-    return None if node is None else text[node.start : node.end]
-
-
 def _set_in_node(text: str, node: Node, path: Sequence[str], value: Any, depth: int) -> str:
     if not isinstance(node.value, dict):
         raise NotAnObject(text, node)

@@ -248,13 +248,13 @@ def _login_shell() -> str | None:
 
 
 LINE = (
-    "To have every terminal of VS Code kept like this one: `handrail shell --install-profile vscode` "
-    "(shows the change, keeps a backup; said only this once)."
+    "To have every terminal of VS Code kept like this one: `handrail connect vscode` installs the extension, which has a "
+    "terminal profile (said only this once)."
 )
 
 
 def offer(places: Places, say: Callable[[str], None]) -> None:
-    """Suggest the VS Code profile once per home, in VS Code's own terminal only."""
+    """Suggest the terminal profile of the VS Code extension once per home, in VS Code's own terminal only."""
     if os.environ.get("TERM_PROGRAM") != "vscode":
         return
     try:

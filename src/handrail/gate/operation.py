@@ -78,9 +78,16 @@ class Operation:
             self._bell = anyio.Event()
 
     async def unwound(self) -> None:
-        """Wait until the work of its settled calls has stopped, at most `UNWIND_SECONDS`."""
+        """Wait until the work of its settled calls has stopped, at most `UNWIND_SECONDS`.
+
+        A completed call is not waited for: the person let its work run on.
+        """
         with anyio.move_on_after(UNWIND_SECONDS) as bound:
-            while any(call.outcome is not None for call in self._working):
+            while any(_is_stopping(call) for call in self._working):
                 await self._bell.wait()
         if bound.cancelled_caught:
             log.warning("work of operation %s does not stop", self.id)
+
+
+def _is_stopping(call: Call) -> bool:
+    return call.outcome is not None and call.outcome.ending != "completed"

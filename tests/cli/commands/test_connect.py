@@ -10,6 +10,7 @@ from tests.support.cli_home import Agent, CommandResult, Home, Screen
 from tests.support.client_machine import ClientMachine
 
 from handrail import config as config_file
+from handrail.clients.config_edit import load
 from handrail.clients.known_clients import NAMES
 from handrail.paths import Places
 
@@ -49,6 +50,31 @@ def desk(handrail: Home, tmp_path: Path) -> Iterator[Desk]:
             desk.run(
                 "disconnect", row["client"], "--yes", "--scope", "user" if scope == "user" else "project"
             )
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("zed", ".config/zed/settings.json"), ("jetbrains", ".jetbrains/acp.json")]
+)
+def test_an_editor_that_starts_agents_gets_ours_and_those_that_are_installed(
+    desk: Desk, name: str, path: str
+) -> None:
+    desk.machine.install(name)
+    file = desk.machine.home / path
+    file.parent.mkdir(parents=True)
+    file.write_text('{\n  // mine\n  "agent_servers": {"Other": {"command": "other"}},\n}\n')
+    before = desk.machine.snapshot()
+    rows = [row for row in desk.ok("agents", "--json").json if row["found"] and row["source"] != "built in"]
+
+    desk.ok("connect", name, "--yes", "--launcher", str(desk.launcher))
+
+    servers = load("json", file.read_text())["agent_servers"]
+    assert servers["Other"] == {"command": "other"}
+    assert servers["Handrail"]["command"] == str(desk.launcher)
+    assert servers["Handrail"]["args"] == ["agent"]
+    titles = {f"{row['title']} (Handrail)" for row in rows}
+    assert {*servers} == {"Other", "Handrail"} | titles
+    desk.ok("connect", name, "--undo", "--yes")
+    assert desk.machine.snapshot() == before
 
 
 def test_all_clients_are_connected_at_once_and_leave_no_trace(desk: Desk) -> None:

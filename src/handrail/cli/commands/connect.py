@@ -18,12 +18,12 @@ from handrail.cli.command_help import add_command
 from handrail.cli.commands.connect_proof import prove
 from handrail.cli.commands.connect_vscode import NAME as VSCODE
 from handrail.cli.commands.connect_vscode import install_extension, remove_extension
-from handrail.cli.failure import Failure
+from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm
 from handrail.cli.render.connection_changes import show_plan
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
-from handrail.clients.client_facts import Client, Machine, Setup
+from handrail.clients.client_facts import Client, HostedAgent, Machine, Setup
 from handrail.clients.client_program import find_version
 from handrail.clients.config_file import FileProblem
 from handrail.clients.connection_plan import (
@@ -94,6 +94,7 @@ class Wish:
     hook_timeout: int
     is_forced: bool
     launcher: str
+    starts_daemon: bool
 
 
 def connect(
@@ -165,6 +166,7 @@ def connect(
         hook_timeout=hook_timeout,
         is_forced=force,
         launcher=launcher,
+        starts_daemon=not (only_print or dry_run),
     )
     if proves:
         _prove(client or "", wish, yes=yes, as_json=as_json_)
@@ -278,7 +280,22 @@ def _build_setup(client: Client, machine: Machine, wish: Wish) -> Setup:
         is_locked=wish.is_locked,
         is_single_question=wish.is_single_question,
         hook_timeout=wish.hook_timeout,
+        agents=_find_agents(starts_daemon=wish.starts_daemon) if client.starts_agents else (),
     )
+
+
+def _find_agents(*, starts_daemon: bool) -> tuple[HostedAgent, ...]:
+    """The installed agents but our own, which the daemon finds."""
+    try:
+        with reach("person", start=starts_daemon) as link:
+            rows = link.get("agents")
+    except Failure as failure:
+        if starts_daemon or failure.code != Code.NO_DAEMON:
+            raise
+        note(("Handrail is not running, so only its own agent is listed.", "yellow"))
+        return ()
+    found = [row for row in rows if row["found"] and row["command"] and row["source"] != "built in"]
+    return tuple(HostedAgent(row["title"], tuple(row["command"])) for row in found)
 
 
 def _print_entries(name: str, wish: Wish) -> None:
