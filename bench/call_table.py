@@ -12,7 +12,14 @@ from bench.line import Figure, Line, Measurement, Target
 from bench.page import open_page
 from bench.samples import ROUNDS, median, percentile
 
-SEARCHES = ("status:failed", "module77", "agent:codex -tool:read_file", "in:output 4242", "exit:failed", "nowhere")
+SEARCHES = (
+    "status:failed",
+    "module77",
+    "agent:codex -tool:read_file",
+    "in:output 4242",
+    "exit:failed",
+    "nowhere",
+)
 """Fields, words that are frequent, rare or nowhere, and a negation."""
 FRAMES = 300
 """Frames of scrolling, each by eight rows: a fast wheel."""

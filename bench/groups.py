@@ -20,7 +20,9 @@ GROUPS = (
     module_group("output", "Reads and searches of 64 MB of terminal output, beside rg.", "bench.output"),
     module_group("approvals", "The list of 1000 open approvals.", "bench.approvals"),
     module_group("page", "The web page in Chromium: streamed words, a long thread.", "bench.page"),
-    module_group("table", "The table of 100000 calls in Chromium: first rows, search, scroll.", "bench.call_table"),
+    module_group(
+        "table", "The table of 100000 calls in Chromium: first rows, search, scroll.", "bench.call_table"
+    ),
     module_group("extension", "The VS Code extension: the size of its package.", "bench.extension"),
     module_group("messages", "Search over 100000 messages.", "bench.messages"),
     module_group(

@@ -52,6 +52,7 @@ export class InboxController {
   toggleSelection: (() => void) | null = null;
   completing = $state(false);
   helpOpen = $state(false);
+  paletteOpen = $state(false);
   signInsOpen = $state(false);
   /** "Why am I asked?" is open. */
   whyOpen = $state(false);
