@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { hasTerm, toggleTerm } from "../features/calls/callFilter.ts";
+import { hasTerm, isAboutCalls, toggleTerm } from "../features/calls/callFilter.ts";
 import { receiptLines } from "../features/calls/receipt.ts";
 import { renderLine } from "./ansi.ts";
 import { excerpt, reasonDelivery, restartText } from "./callText.ts";
@@ -85,6 +85,7 @@ test("a filter chip switches its word on, over, and off", () => {
   assert.equal(toggleTerm('"a  b" -status:done', "folder", "my shop"), '"a  b" -status:done folder:"my shop"');
   assert.equal(hasTerm('x folder:"my shop"', "folder", "my shop"), true);
   assert.equal(hasTerm("-status:done", "status", "done"), false);
+  assert.deepEqual(["", "session:claude:1 -tool:x", "status:done npm", "foo:bar"].map(isAboutCalls), [true, true, false, false]);
 });
 
 test("times are short, steady and honest", () => {

@@ -10,6 +10,14 @@ function termsOf(text: string): string[] {
   return text.match(TERMS) ?? [];
 }
 
+/** Keys that only calls have. */
+const OF_CALLS = /^-?(status|tool|agent|client|risk|by|session|asked|exit|waited|ran|terminal|id):/i;
+
+/** Whether a query is about calls only, so that a search over everything would find nothing else. */
+export function isAboutCalls(text: string): boolean {
+  return termsOf(text).every((term) => OF_CALLS.test(term));
+}
+
 export function hasTerm(text: string, key: string, value: string): boolean {
   return termsOf(text).includes(`${key}:${quoted(value)}`);
 }

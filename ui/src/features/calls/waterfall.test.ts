@@ -41,5 +41,5 @@ test("the axis begins with the last stretch of work, and zooms around a point", 
 
 test("the times on the axis are round and few", () => {
   const at = ticks({ from: 1_000, to: 61_000 }, 6);
-  assert.deepEqual(at.map((one) => one % 15_000), [0, 0, 0, 0]);
+  assert.deepEqual(at, [10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);
 });
