@@ -23,6 +23,9 @@ GROUPS = (
     module_group(
         "editor", "The VS Code extension: its size, its activation, a call in the sidebar.", "bench.editor"
     ),
+    module_group(
+        "table", "The table of 100000 calls in Chromium: first rows, search, scroll.", "bench.call_table"
+    ),
     module_group("messages", "Search over 100000 messages.", "bench.messages"),
     module_group(
         "growth", "A million events: start, lists, new calls. 10000 calls. 50 clients.", "bench.growth"

@@ -55,14 +55,14 @@ _OPEN_JS = """([path, last]) => new Promise((done) => {
 
 
 def measure_stream(daemon: Daemon) -> Generator[Figure]:
-    with _open_page(daemon) as page:
+    with open_page(daemon) as page:
         ages = _stream_words(daemon, page)
     note = f"p50 {percentile(ages, 0.5):.1f} ms, {len(ages)} of {WORDS} words seen one by one"
     yield Figure(percentile(ages, 0.99), note=note)
 
 
 def measure_open(daemon: Daemon) -> Generator[Figure]:
-    with _open_page(daemon) as page:
+    with open_page(daemon) as page:
         titles = [f"long {number}" for number in range(ROUNDS)]
         threads = [daemon.post("/api/threads/import", build_thread(title, MESSAGES)) for title in titles]
         samples = [
@@ -72,7 +72,7 @@ def measure_open(daemon: Daemon) -> Generator[Figure]:
 
 
 @contextmanager
-def _open_page(daemon: Daemon) -> Generator[Page]:
+def open_page(daemon: Daemon) -> Generator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*_CHROMIUM_FLAGS])
         page = browser.new_page()

@@ -279,7 +279,7 @@ async def test_a_client_that_runs_is_shown_with_its_advisory_calls_and_its_trans
         await tab.sees(row, "working")
         await row.click()
         await expect(tab.page.locator("#filter")).to_have_value(f"session:claude:{session}")
-        await tab.page.locator("[data-list] [data-call] > a").click()
+        await tab.page.locator("[data-list] [data-call] a").click()
         await tab.sees(tab.detail, "runs in the client")
         await expect(tab.detail.get_by_role("button", name="Stop following")).to_be_visible()
         await expect(tab.detail.get_by_role("button", name="Complete")).to_have_count(0)

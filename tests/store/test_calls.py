@@ -156,26 +156,6 @@ async def test_the_time_a_person_took_is_not_counted(kept: JournalFiles) -> None
         assert await records.calls.typical_duration("write_file", "write a.txt") == TypicalDuration(7, 7, 3)
 
 
-@pytest.mark.parametrize(
-    ("q", "found"),
-    [
-        ("A.TXT", {"c1"}),
-        ("write_file write a", {"c1"}),
-        ("b.txt claude-code", {"c2"}),
-        ("c", {"c1", "c2"}),
-        ("%", set[str]()),
-        ("a.txt b", set[str]()),
-        (" ", {"c1", "c2"}),
-    ],
-)
-async def test_words_are_found_in_a_column_and_across_columns(
-    kept: JournalFiles, q: str, found: set[str]
-) -> None:
-    events = (call_opened("c1"), call_opened("c2", title="write b.txt"))
-    async with records_after(kept, *events) as records:
-        assert {call.id for call in await records.calls.find(q=q)} == found
-
-
 async def test_a_call_tells_when_it_was_asked_answered_run_and_ended_and_how_its_command_ended(
     kept: JournalFiles,
 ) -> None:

@@ -137,11 +137,12 @@ class Home:
 
 
 @contextmanager
-def running_daemon(config: str = "") -> Generator[Home]:
-    """A home with a daemon that answers; nothing of it is left afterwards."""
+def running_daemon(config: str = "", prepare: Callable[["Home"], object] = id) -> Generator[Home]:
+    """A home with a daemon that answers; nothing of it is left afterwards. `prepare` gets the home before that."""
     path = make_home_folder()
     home = Home(path, config)
     try:
+        prepare(home)
         home.up()
         yield home
     finally:

@@ -219,6 +219,11 @@ class CallClientGone(TypedDict):
     kind: Literal["CallClientGone"]
 
 
+class CallCounts(TypedDict):
+    statuses: dict[str, int]
+    total: int
+
+
 class CallData(TypedDict):
     call: str | None
     content: list[TextContent | DiffContent | TerminalContent | ImageContent]
@@ -316,6 +321,11 @@ class CallStopped(TypedDict):
     call: str
     kind: Literal["CallStopped"]
     receipt: Receipt
+
+
+class CallTableView(TypedDict):
+    calls: list[CallView]
+    upto: int
 
 
 class CallView(TypedDict):
@@ -1305,12 +1315,13 @@ class RulesView(TypedDict):
 class SearchHit(TypedDict):
     at: int
     call: str | None
-    kind: Literal["input", "message", "output", "title"]
+    kind: Literal["input", "message", "output", "terminal", "title"]
     marks: list[tuple[int, int]]
     message: str | None
     n: int | None
     role: Literal["assistant", "system", "user"] | None
     snippet: str
+    terminal: str | None
     thread: str | None
     title: str
 
@@ -1792,6 +1803,25 @@ class Get(Protocol):
         caller: str | None = None,
         unasked: bool | None = None,
     ) -> list[CallView]: ...
+    @overload
+    def __call__(
+        self, a: Literal["calls"], b: Literal["counts"], /, *, q: str | None = None
+    ) -> CallCounts: ...
+    @overload
+    def __call__(
+        self,
+        a: Literal["calls"],
+        b: Literal["table"],
+        /,
+        *,
+        q: str | None = None,
+        sort: Literal["agent", "by", "folder", "ran", "status", "time", "title", "tool", "waited"]
+        | None = None,
+        ascending: bool | None = None,
+        upto: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> CallTableView: ...
     @overload
     def __call__(self, a: Literal["calls"], b: str, /) -> CallDetail: ...
     @overload

@@ -47,6 +47,7 @@ from handrail.server.context import ServerContext
 from handrail.server.editor_pairings import UnknownEditor
 from handrail.server.live import event_stream, terminal_attach, thread_stream
 from handrail.store.export import NotImportable
+from handrail.store.search_query import BadQuery
 from handrail.terminal.keeper_client import KeeperError
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -54,6 +55,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 _ROUTES = (
     state.routes,
+    calls.table_routes,
     calls.routes,
     operations.routes,
     approvals.routes,
@@ -100,6 +102,7 @@ def build_api(context: ServerContext) -> FastAPI:
     app.add_exception_handler(Unwritable, _unavailable)
     app.add_exception_handler(Conflict, _conflict)
     app.add_exception_handler(BadRule, _unprocessable)
+    app.add_exception_handler(BadQuery, _unprocessable)
     app.add_exception_handler(Refusal, _unprocessable)
     app.add_exception_handler(UnknownRule, _not_found)
     app.add_exception_handler(UnknownUndo, _not_found)

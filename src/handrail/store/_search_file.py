@@ -8,14 +8,14 @@ import hashlib
 import re
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-TextKind = Literal["message", "input", "output", "title"]
+TextKind = Literal["message", "input", "output", "title", "terminal"]
 
 PIECE = 8_000
 """Characters indexed as one row: bounds the text that is scanned for an excerpt."""
@@ -36,6 +36,7 @@ class Text:
     thread: str | None = None
     message: str | None = None
     call: str | None = None
+    terminal: str | None = None
 
 
 def pieces(text: Text) -> Iterator[Text]:
@@ -55,7 +56,7 @@ def _between(text: str) -> int:
     return PIECE
 
 
-VERSION = 1
+VERSION = 2
 BEGIN, END = "\ue000", "\ue001"
 """Marks around matches in an excerpt: private-use characters, removed from indexed text."""
 _AROUND = 24
@@ -70,6 +71,7 @@ class Place:
     thread: str | None
     message: str | None
     call: str | None
+    terminal: str | None
     at: int
     excerpt: str
     """The text around the match, with `BEGIN` and `END` around each matching word."""
@@ -134,20 +136,36 @@ class SearchFile:
             for text in ids:
                 self._remove("id = ?", text)
 
-    def find(self, typed: str, workspace: str | None, limit: int) -> list[Place]:
+    def find(
+        self, typed: str, workspace: str | None, limit: int, narrow: "Narrow | None" = None
+    ) -> list[Place]:
         """Return matching titles, then texts with the exact phrase, then texts with all words; each newest first."""
+        narrow = narrow or Narrow()
         words = words_of(typed)
-        if not words:
+        if not words and not narrow.phrases:
             return []
         found: dict[int, Place] = {}
-        asked = [question("title", all_of(words), workspace)]
+        asked = [question("title", narrow.expression(all_of(words)), workspace)]
         if 1 < len(words) <= SIDE_BY_SIDE_MAX:
-            asked.append(question("text", side_by_side(words), workspace))
-        asked.append(question("text", all_of(words), workspace))
+            asked.append(question("text", narrow.expression(side_by_side(words)), workspace))
+        asked.append(question("text", narrow.expression(all_of(words)), workspace))
         for match in asked:
             if len(found) < limit:
-                found |= {at: place for at, place in self._matching(match, limit).items() if at not in found}
+                places = self._matching(match, limit, narrow)
+                found |= {at: place for at, place in places.items() if at not in found}
         return [*found.values()][:limit]
+
+    def calls_with(
+        self, words: str, phrase: bool, kinds: Sequence[str], most: int | None
+    ) -> list[tuple[str, int]]:
+        """Return the calls whose input or output has all these words, or this phrase, and when; newest first."""
+        typed = words_of(words)
+        if not typed:
+            return []
+        expression = question("text", side_by_side(typed) if phrase else all_of(typed), None)
+        listed = ", ".join("?" * len(kinds))
+        sql = f"{_CALLS_WITH} AND kind IN ({listed}) ORDER BY words.rowid DESC LIMIT ?"
+        return self._reader.execute(sql, (expression, *kinds, -1 if most is None else most)).fetchall()
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -162,18 +180,17 @@ class SearchFile:
                     self._writer.execute("ROLLBACK")
                 raise
 
-    def _matching(self, match: str, limit: int) -> dict[int, Place]:
-        rows = self._reader.execute(_FIND, (BEGIN, END, _AROUND, match, limit)).fetchall()
-        return {
-            row[0]: Place(kind=row[1], thread=row[2], message=row[3], call=row[4], at=row[5], excerpt=row[6])
-            for row in rows
-        }
+    def _matching(self, match: str, limit: int, narrow: "Narrow") -> dict[int, Place]:
+        conditions, values = narrow.conditions()
+        sql = f"{_FIND}{conditions} ORDER BY words.rowid DESC LIMIT ?"
+        rows = self._reader.execute(sql, (BEGIN, END, _AROUND, match, *values, limit)).fetchall()
+        return {row[0]: Place(**dict(zip(_PLACE, row[1:], strict=True))) for row in rows}
 
     def _add(self, piece: Text) -> None:
         text = piece.text.replace(BEGIN, "").replace(END, "").encode("utf-8", "replace").decode()
         shown = (text, "") if piece.kind == "title" else ("", text)
         values = (room_of(piece.workspace), *shown)
-        named = (piece.kind, piece.thread, piece.message, piece.call, piece.at)
+        named = (piece.kind, piece.thread, piece.message, piece.call, piece.terminal, piece.at)
         added = self._writer.execute(_ADD_TEXT, (*named, *values)).lastrowid
         self._writer.execute(_ADD_WORDS, (added, *values))
 
@@ -210,14 +227,16 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 _ADD_TEXT = """
-INSERT INTO texts (kind, thread, message, call, at, room, title, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+INSERT INTO texts (kind, thread, message, call, terminal, at, room, title, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _OLD_CALLS = "SELECT id, call FROM texts WHERE id > ? AND call IS NOT NULL AND at < ? ORDER BY id LIMIT ?"
 _ADD_WORDS = "INSERT INTO words (rowid, room, title, text) VALUES (?, ?, ?, ?)"
 _REMOVE_WORDS = """
 INSERT INTO words (words, rowid, room, title, text) SELECT 'delete', id, room, title, text FROM texts"""
 _FIND = """
-SELECT texts.id, kind, thread, message, call, at, snippet(words, iif(kind = 'title', 1, 2), ?, ?, '…', ?)
-FROM words JOIN texts ON texts.id = words.rowid WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?"""
+SELECT texts.id, kind, thread, message, call, terminal, at, snippet(words, iif(kind = 'title', 1, 2), ?, ?, '…', ?)
+FROM words JOIN texts ON texts.id = words.rowid WHERE words MATCH ?"""
+_PLACE = ("kind", "thread", "message", "call", "terminal", "at", "excerpt")
+_CALLS_WITH = "SELECT call, at FROM words JOIN texts ON texts.id = words.rowid WHERE words MATCH ?"
 
 _WORDS = re.compile(r"\w+")
 _UNFINISHED = 2
@@ -228,12 +247,42 @@ SIDE_BY_SIDE_MAX = 8
 """Maximum words of a phrase query: longer ones cost more, and the query for all words finds them too."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrow:
+    """What a search asks for besides its plain words."""
+
+    phrases: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    """Words and phrases that a text must not have."""
+    kinds: tuple[str, ...] = ()
+    """Empty for all."""
+    since: int | None = None
+    before: int | None = None
+
+    def expression(self, words: str) -> str:
+        """Add the phrases and the excluded words to an FTS expression, which may be empty."""
+        required = [words, *(side_by_side(words_of(phrase)) for phrase in self.phrases if words_of(phrase))]
+        wanted = " AND ".join(f"({one})" for one in required if one)
+        unwanted = " OR ".join(f"({side_by_side(words_of(one))})" for one in self.excluded if words_of(one))
+        return f"({wanted}) NOT ({unwanted})" if unwanted else wanted
+
+    def conditions(self) -> tuple[str, list[str | int]]:
+        asked = [("at >= ?", self.since), ("at < ?", self.before)]
+        sql = [condition for condition, value in asked if value is not None]
+        values: list[str | int] = [value for _, value in asked if value is not None]
+        if self.kinds:
+            sql.append(f"kind IN ({', '.join('?' * len(self.kinds))})")
+        return "".join(f" AND {one}" for one in sql), [*values, *self.kinds]
+
+
 def words_of(typed: str) -> list[str]:
     return _WORDS.findall(typed)[:WORDS_MAX]
 
 
 def all_of(words: list[str]) -> str:
-    """FTS expression: texts with every word; the last one may be a prefix."""
+    """FTS expression: texts with every word; the last one may be a prefix. Empty without words."""
+    if not words:
+        return ""
     return " AND ".join([*(_quoted(word) for word in words[:-1]), _last(words[-1])])
 
 

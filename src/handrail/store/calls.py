@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
-from handrail.store.actor import NOBODY, actor_from_text
+from handrail.store.actor import actor_from_text
 from handrail.store.approvals import (
     APPROVALS,
     IS_OPEN,
@@ -193,38 +193,51 @@ class CallQueries(Queries):
         status: Status | None = None,
         tool: str | None = None,
         client: str | None = None,
-        q: str | None = None,
         before: int | None = None,
         limit: int = 200,
         of: Caller | None = None,
         open_only: bool = False,
-        key: str | None = None,
-        unasked: bool = False,
     ) -> list[CallRecord]:
-        """Return calls that match every given condition, newest first.
+        """Return calls that match every given condition, newest first. `call_table` searches by words and fields.
 
         `before` is the `opened_seq` of the last call of the previous page; `of` selects calls made by this client or
-        in its workspace, and `key` those whose caller has this key, `unasked` those that an agent made without asking.
+        in its workspace.
         """
         where = Where()
         if of is not None:
             where.add("(calls.caller_key = ? OR calls.workspace = ?)", of.key, of.workspace)
         if open_only:
             where.plain("calls.ending IS NULL")
-        if unasked:
-            where.add("calls.allowed_by = ?", str(NOBODY))
         where.add("calls.tool = ?", tool)
         where.add("calls.client = ?", client)
-        where.add("calls.caller_key = ?", key)
         where.add("calls.opened_seq < ?", before)
         if status is not None:
             where.add("status = ?", status)
             # Redundant with the line above, but lets SQLite use an index.
             where.plain("calls.ending IS NULL") if status in _OPEN else where.add("calls.ending = ?", status)
-        if q:
-            _add_text(where, q)
         sql = f"{_CALLS}{where} ORDER BY calls.opened_seq DESC LIMIT ?"
         return await self._all(call_of, sql, (*where.values, limit))
+
+    async def slice(self, where: Where, order: str, offset: int, limit: int) -> list[CallRecord]:
+        """Return the calls from `offset`, in this order; the large columns of skipped rows are never read."""
+        chosen = f"SELECT calls.opened_seq FROM calls{where} ORDER BY {order} LIMIT ? OFFSET ?"
+        sql = f"{_CALLS} WHERE calls.opened_seq IN ({chosen}) ORDER BY {order}"
+        return await self._all(call_of, sql, (*where.values, limit, offset))
+
+    async def newest(self) -> int:
+        """Return the position of the newest call; 0 without calls."""
+        return (await self._all(lambda row: int(row[0]), "SELECT coalesce(max(opened_seq), 0) FROM calls"))[0]
+
+    async def count_by_status(self, where: Where) -> dict[Status, int]:
+        """Count calls by their ending, which an index can do; only the status of open ones is derived."""
+        sql = f"SELECT calls.ending, count(*) FROM calls{where} GROUP BY 1"
+        counts = dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
+        if counts.pop(None, 0):
+            still_open = where.copy()
+            still_open.plain("calls.ending IS NULL")
+            sql = f"SELECT {STATUS}, count(*) FROM calls{still_open} GROUP BY 1"
+            counts |= dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
+        return counts
 
     async def get(self, id: str) -> CallHistory | None:
         details = await self._details("WHERE calls.id = ?", id)
@@ -292,18 +305,6 @@ def _detail(db: sqlite3.Connection, row: sqlite3.Row) -> CallHistory:
     return detail_of(call_of(row), None if asked is None else approval_of(asked), payloads)
 
 
-def _add_text(where: Where, q: str) -> None:
-    """Search the words of a call. A text without a space is in one column, which is faster than to join all of them."""
-    longest = f"%{_escaped(max(q.split(' '), key=len))}%"
-    where.add(_COLUMN, *[longest] * len(_SEARCHED))
-    if " " in q:
-        where.add(_TEXT, f"%{_escaped(q)}%")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
 _INTERRUPTED = """
 SELECT count(*) FROM calls WHERE ending = 'interrupted' AND settled_seq > (
     SELECT coalesce((SELECT seq FROM events WHERE kind = 'DaemonStarted' ORDER BY seq DESC LIMIT 1), 0)
@@ -311,7 +312,7 @@ SELECT count(*) FROM calls WHERE ending = 'interrupted' AND settled_seq > (
 _OPEN = ("waiting", "running")
 
 # A call's status is its ending; before that, `waiting` while it has an open approval, otherwise `running`.
-_STATUS = f"""coalesce(calls.ending, CASE WHEN EXISTS (
+STATUS = f"""coalesce(calls.ending, CASE WHEN EXISTS (
     SELECT 1 FROM approvals WHERE approvals.call = calls.id AND {IS_OPEN}
 ) THEN 'waiting' ELSE 'running' END)"""
 _ANSWER = ", ".join(
@@ -323,11 +324,7 @@ _ANSWER = ", ".join(
         ("edited", "edited"),
     )
 )
-_CALLS = f"SELECT calls.*, {_STATUS} AS status, {_ANSWER} FROM calls"
-_SEARCHED = ("calls.title", "calls.tool", "calls.client", "calls.id", "calls.message")
-_COLUMN = "(" + " OR ".join(rf"{column} LIKE ? ESCAPE '\'" for column in _SEARCHED) + ")"
-_NAMES = "calls.id || ' ' || calls.tool || ' ' || calls.title || ' ' || calls.client"
-_TEXT = rf"({_NAMES} || ' ' || coalesce(calls.message, '')) LIKE ? ESCAPE '\'"
+_CALLS = f"SELECT calls.*, {STATUS} AS status, {_ANSWER} FROM calls"
 _PAYLOADS = "SELECT payload FROM events WHERE seq IN (?, ?, ?, ?, ?) AND payload IS NOT NULL ORDER BY seq"
 _ALIKE = """
 SELECT max(0, settled_at - started_at) FROM calls

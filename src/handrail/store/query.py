@@ -83,6 +83,11 @@ class Where:
         self.values: list[Value | None] = []
         self._conditions: list[str] = []
 
+    def copy(self) -> "Where":
+        other = Where()
+        other.values, other._conditions = [*self.values], [*self._conditions]
+        return other
+
     def add(self, condition: str, value: Value | None, *more: Value | None) -> None:
         if value is not None:
             self._conditions.append(condition)
@@ -92,6 +97,11 @@ class Where:
         if wanted is not None:
             self._conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
             self.values += wanted
+
+    def given(self, condition: str, values: Iterable[Value]) -> None:
+        """Add a condition with any number of values."""
+        self._conditions.append(condition)
+        self.values += values
 
     def plain(self, condition: str) -> None:
         self._conditions.append(condition)

@@ -1,27 +1,32 @@
-"""Full-text search over messages, titles, and the inputs and outputs of calls.
+"""Full-text search over messages, titles, terminals, and the inputs and outputs of calls.
 
 The index follows the journal at its own pace, in its own file (`_search_file`), and never blocks a call. Hits are
 checked against the records, so deleted content is not shown even before the index has removed it.
 """
 
+import json
 import logging
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Never, cast
+from typing import Literal, NamedTuple, Never, cast
 
 import anyio
 import anyio.to_thread
 from pydantic import with_config
 
-from handrail.store._search_file import BEGIN, END, Place, SearchFile, Text, TextKind
+from handrail.store._search_file import BEGIN, END, Narrow, Place, SearchFile, Text, TextKind
+from handrail.store.call_filter import add_field
 from handrail.store.calls import CallOpened, CallPlace, CallSettled
 from handrail.store.events import Entry
 from handrail.store.journal import Journal
 from handrail.store.journal_compaction import JournalCompacted
+from handrail.store.query import Where
 from handrail.store.records import Records
+from handrail.store.search_query import PLACES, SearchQuery, Term, parse_query
+from handrail.store.terminals import TerminalOpened
 from handrail.store.threads.thread_records import (
     MessageEnded,
     MessagePart,
@@ -36,6 +41,8 @@ log = logging.getLogger(__name__)
 
 APART = 0.2
 """Seconds between two batches: bounds how late a new text is found."""
+FIELDS_MAX = 2000
+"""Texts that are looked at when a search has fields too: bounds its cost."""
 AGAIN, AGAIN_MAX = 0.5, 30.0
 """Seconds before a retry after an error: the first delay, doubled each time, and its maximum."""
 
@@ -48,11 +55,12 @@ class SearchHit:
     kind: TextKind
     thread: str | None
     title: str
-    """The title of the call, or of the thread."""
+    """The title of the call or of the thread, or the name of the terminal."""
     message: str | None
     n: int | None
     """The message's position in its thread."""
     call: str | None
+    terminal: str | None
     role: Role | None
     at: int
     snippet: str
@@ -66,6 +74,16 @@ class Hits:
 
     hits: tuple[SearchHit, ...]
     more: bool
+
+
+class CallsWithWord(NamedTuple):
+    """Calls that have a word in a text. If only the newest texts were looked at, those opened after a time."""
+
+    calls: Sequence[str]
+    after: int | None = None
+
+
+NO_CALLS = CallsWithWord(())
 
 
 @asynccontextmanager
@@ -109,15 +127,94 @@ class SearchIndex:
             await self._moved.wait()
 
     async def search(self, q: str, workspace: str | None = None, limit: int = 50) -> Hits:
-        """Find texts with all words of `q`, the last of which may be a prefix; in one workspace or in all."""
+        """Find texts that match a query of the search language, in one workspace or in all. Raises BadQuery.
+
+        The last word may be a prefix. A query without words finds calls by their fields.
+        """
+        query = parse_query(q)
+        narrowed = [term for term in query.fields if term.key not in ("since", "before")]
+        if not query.words:
+            return await self._by_fields(query, workspace, limit) if narrowed else Hits(hits=(), more=False)
+        most = FIELDS_MAX if narrowed else 2 * limit + 1
         places = await anyio.to_thread.run_sync(
-            self._file.find, q, workspace, 2 * limit + 1, limiter=self._reading
+            self._file.find, _plain_words(query), workspace, most, _narrow(query), limiter=self._reading
         )
         firsts: dict[tuple[str | None, ...], Place] = {}
         for place in places:  # a long text has several rows
-            firsts.setdefault((place.kind, place.thread, place.message, place.call), place)
-        found = await self._shown([*firsts.values()])
-        return Hits(hits=tuple(found[:limit]), more=len(found) > limit or len(places) > 2 * limit)
+            firsts.setdefault((place.kind, place.thread, place.message, place.call, place.terminal), place)
+        kept = await self._with_fields([*firsts.values()], narrowed) if narrowed else [*firsts.values()]
+        found = await self._shown(kept)
+        return Hits(hits=tuple(found[:limit]), more=len(found) > limit or len(places) >= most)
+
+    async def calls_with(
+        self, term: Term, places: frozenset[str], most: int | None = None
+    ) -> "CallsWithWord":
+        """Return the calls that have this word or phrase in their input or output; with `most`, of that many texts."""
+        kinds = sorted(places & {"input", "output"})
+        if not kinds:
+            return NO_CALLS
+        texts = await anyio.to_thread.run_sync(
+            self._file.calls_with, term.text, term.quoted, kinds, most, limiter=self._reading
+        )
+        after = texts[-1][1] if most is not None and len(texts) == most else None
+        return CallsWithWord([call for call, _ in texts], after)
+
+    async def _by_fields(self, query: SearchQuery, workspace: str | None, limit: int) -> Hits:
+        where = Where()
+        for term in query.fields:
+            add_field(where, term)
+        where.add("calls.workspace = ?", workspace)
+        calls = await self._records.calls.slice(where, "calls.opened_seq DESC", 0, limit + 1)
+        hits = [
+            SearchHit(
+                kind="input",
+                thread=call.caller.thread,
+                title=call.title,
+                message=None,
+                n=None,
+                call=call.id,
+                terminal=None,
+                role=None,
+                at=call.opened_at,
+                snippet=call.title,
+                marks=(),
+            )
+            for call in calls[:limit]
+        ]
+        return Hits(hits=tuple(hits), more=len(calls) > limit)
+
+    async def _with_fields(self, places: list[Place], fields: Sequence[Term]) -> list[Place]:
+        """Keep the calls to which the fields apply; and texts of threads, if the fields are about threads."""
+        where = Where()
+        where.given(
+            "calls.id IN (SELECT value FROM json_each(?))",
+            [json.dumps([place.call for place in places if place.call])],
+        )
+        for term in fields:
+            add_field(where, term)
+        calls = {
+            call.id for call in await self._records.calls.slice(where, "calls.opened_seq", 0, FIELDS_MAX)
+        }
+        threads = await self._threads_with(places, fields)
+        return [
+            place
+            for place in places
+            if (place.call or "") in calls or (not place.call and place.thread in threads)
+        ]
+
+    async def _threads_with(self, places: list[Place], fields: Sequence[Term]) -> set[str]:
+        if any(term.key not in ("thread", "folder") for term in fields):
+            return set()
+        ids = {place.thread for place in places if place.thread and not place.call}
+        titles, folders = await self._records.threads.titles(ids), await self._records.threads.workspaces(ids)
+
+        def fits(id: str, term: Term) -> bool:
+            texts = (folders.get(id) or "",) if term.key == "folder" else (id, titles[id])
+            return term.negated != any(
+                value.lower() in text.lower() for value in term.values for text in texts
+            )
+
+        return {thread for thread in titles if all(fits(thread, term) for term in fields)}
 
     async def _start(self) -> int:
         """Return the event to continue after; 0, with a cleared index, when the index is ahead of the journal."""
@@ -172,19 +269,40 @@ class SearchIndex:
             SearchHit(
                 kind=place.kind,
                 thread=place.thread if place.thread in titles else None,
-                title=calls[place.call] if place.call else titles[place.thread or ""],
+                title=_title_of(place, calls, titles),
                 message=place.message,
                 n=standing[place.message].n if place.message else None,
                 call=place.call,
+                terminal=place.terminal,
                 role=standing[place.message].role if place.message else None,
                 at=place.at,
                 snippet=place.excerpt.replace(BEGIN, "").replace(END, ""),
                 marks=tuple(_marks(place.excerpt)),
             )
             for place in places
-            if (place.call in calls if place.call else place.thread in titles)
+            if place.terminal or (place.call in calls if place.call else place.thread in titles)
             if place.message is None or place.message in standing
         ]
+
+
+def _plain_words(query: SearchQuery) -> str:
+    return " ".join(term.text for term in query.words if not term.negated and not term.quoted)
+
+
+def _narrow(query: SearchQuery) -> Narrow:
+    times = {term.key: int(term.text) for term in query.fields if term.key in ("since", "before")}
+    return Narrow(
+        phrases=tuple(term.text for term in query.words if term.quoted and not term.negated),
+        excluded=tuple(term.text for term in query.words if term.negated),
+        kinds=tuple(sorted(query.places)) if query.places != frozenset(PLACES) else (),
+        **times,
+    )
+
+
+def _title_of(place: Place, calls: dict[str, str], titles: dict[str, str]) -> str:
+    if place.terminal:
+        return place.excerpt.replace(BEGIN, "").replace(END, "").partition("\n")[0]
+    return calls[place.call] if place.call else titles[place.thread or ""]
 
 
 def _marks(excerpt: str) -> Iterator[tuple[int, int]]:
@@ -232,8 +350,17 @@ def _text_of(entry: Entry, known: _Known) -> Text | None:
         case CallOpened(call=call, caller=who):
             place = CallPlace(who.workspace, who.thread)
             return _of_call("input", entry, call, place, _words((entry.event.title, entry.event.input)))
-        case CallSettled(call=call, result=result) if result is not None and call in known.calls:
-            return _of_call("output", entry, call, known.calls[call], result.text)
+        case CallSettled(call=call, message=message, result=result) if call in known.calls:
+            text = "\n".join(filter(None, (message, result.text if result else "")))
+            return _of_call("output", entry, call, known.calls[call], text) if text else None
+        case TerminalOpened(terminal=id, call=None, name=name, cwd=cwd, argv=argv, owner=owner):
+            return Text(
+                kind="terminal",
+                text=_words((name, " ".join(argv), cwd)),
+                at=entry.at,
+                workspace=owner.workspace if owner else None,
+                terminal=id,
+            )
         case MessageEnded(message=message) if message in known.said:
             said = known.said[message]
             return Text(

@@ -1,16 +1,17 @@
 -- A file with another number is recreated.
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE texts (
-    id      INTEGER PRIMARY KEY,
-    kind    TEXT NOT NULL,
-    thread  TEXT,
-    message TEXT,
-    call    TEXT,
-    at      INTEGER NOT NULL,
-    room    TEXT NOT NULL,
-    title   TEXT NOT NULL,
-    text    TEXT NOT NULL
+    id       INTEGER PRIMARY KEY,
+    kind     TEXT NOT NULL,
+    thread   TEXT,
+    message  TEXT,
+    call     TEXT,
+    terminal TEXT,
+    at       INTEGER NOT NULL,
+    room     TEXT NOT NULL,
+    title    TEXT NOT NULL,
+    text     TEXT NOT NULL
 ) STRICT;
 
 CREATE INDEX texts_by_thread ON texts (thread) WHERE thread IS NOT NULL;

@@ -301,20 +301,21 @@ CREATE TABLE undos (
 
 CREATE TABLE upkeep (due INTEGER NOT NULL) STRICT;
 
--- words.db: user_version 1
+-- words.db: user_version 2
 
 CREATE INDEX texts_by_thread ON texts (thread) WHERE thread IS NOT NULL;
 
 CREATE TABLE texts (
-    id      INTEGER PRIMARY KEY,
-    kind    TEXT NOT NULL,
-    thread  TEXT,
-    message TEXT,
-    call    TEXT,
-    at      INTEGER NOT NULL,
-    room    TEXT NOT NULL,
-    title   TEXT NOT NULL,
-    text    TEXT NOT NULL
+    id       INTEGER PRIMARY KEY,
+    kind     TEXT NOT NULL,
+    thread   TEXT,
+    message  TEXT,
+    call     TEXT,
+    terminal TEXT,
+    at       INTEGER NOT NULL,
+    room     TEXT NOT NULL,
+    title    TEXT NOT NULL,
+    text     TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE upto (seq INTEGER NOT NULL) STRICT;

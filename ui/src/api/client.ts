@@ -30,6 +30,7 @@ const DOWNLOAD_TIMEOUT_MS = 120_000;
 
 type Query<Path extends keyof paths> = paths[Path] extends { get: { parameters: { query?: infer Parameters } } } ? NonNullable<Parameters> : never;
 export type CallQuery = Query<"/api/calls">;
+export type CallTableQuery = Query<"/api/calls/table">;
 export type OutputQuery = Query<"/api/terminals/{id}/output">;
 
 export class Api {
@@ -43,6 +44,9 @@ export class Api {
 
   state = () => dataOf(this.http.GET("/api/state"));
   calls = (query: CallQuery) => dataOf(this.http.GET("/api/calls", { params: { query } }));
+  callTable = (query: CallTableQuery) => dataOf(this.http.GET("/api/calls/table", { params: { query } }));
+  callCounts = (query: Query<"/api/calls/counts">) => dataOf(this.http.GET("/api/calls/counts", { params: { query } }));
+  exportCalls = (query: Query<"/api/calls/export">) => dataOf(this.http.GET("/api/calls/export", { params: { query }, ...DOWNLOAD }));
   call = (id: string) => dataOf(this.http.GET("/api/calls/{id}", at({ id })));
   cancel = (id: string) => dataOf(this.http.POST("/api/calls/{id}/cancel", at({ id })));
   complete = (id: string, body: CompleteBody) => dataOf(this.http.POST("/api/calls/{id}/complete", { ...at({ id }), body: sent(body) }));

@@ -89,5 +89,6 @@ export type TranscriptDetail = Schemas["TranscriptDetail"];
 export type AgentView = Schemas["AgentView"];
 export type AgentSession = Schemas["AgentSessionView"];
 export type AdoptBody = Schemas["AdoptBody"];
+export type CallCounts = Schemas["CallCounts"];
 export type SearchHit = Schemas["SearchHit"];
 export type SearchView = Schemas["SearchView"];

@@ -22,6 +22,7 @@ export function pageKeys(controller: InboxController): KeyBinding[] {
     { key: "w", does: "why am I asked?", act: () => seen(controller, () => (controller.whyOpen = !controller.whyOpen)) },
     { key: "c", does: "cancel the call", act: () => onOpen(controller, (id) => controller.cancel(id)) },
     { key: "f", does: "complete the call…", act: () => onOpen(controller, () => (controller.completing = true)) },
+    { key: "x", does: "select the row, in all calls", act: () => controller.toggleSelection?.() },
     { key: "v", does: "diff: unified or side by side", act: () => settings.setSplit(!settings.split) },
     { key: "g i", does: "go to the inbox", act: () => route.go("inbox") },
     { key: "g c", does: "go to all calls", act: () => route.go("calls") },
@@ -30,7 +31,7 @@ export function pageKeys(controller: InboxController): KeyBinding[] {
     { key: "i", does: "write in the open thread", act: () => document.querySelector<HTMLElement>("[data-composer]")?.focus() },
     { key: "g x", does: "go to the terminals", act: () => route.go("terminals") },
     { key: "g r", does: "go to the rules", act: () => route.go("rules") },
-    { key: "/", does: "filter", act: filter },
+    { key: "/", does: "search", act: filter },
     { key: "Escape", does: "close what is open on top", act: () => back(controller) },
     { key: "?", does: "these keys", act: () => (controller.helpOpen = true) },
   ];
@@ -86,6 +87,7 @@ function rows(): HTMLElement[] {
 
 function move(controller: InboxController, step: number): void {
   if (step > 0 && controller.wide.current && controller.nextQuestion) return goNext(controller);
+  if (controller.moveRing) return controller.moveRing(step);
   const all = rows();
   const things = all.map((row) => row.parentElement?.dataset ?? {});
   const focused = all.indexOf(document.activeElement as HTMLElement);

@@ -243,9 +243,9 @@ export const agents: readonly AgentView[] = [
 
 export const found: SearchView = {
   hits: [
-    { kind: "message", thread: "h1", title: "Hash passwords instead of comparing them", message: "m2", n: 2, call: null, role: "assistant", at: NOW - 4 * MINUTE, snippet: "… hash them with argon2, and rehash on the next login …", marks: [[17, 23]] },
-    { kind: "title", thread: "h5", title: "argon2 or bcrypt?", message: null, n: null, call: null, role: null, at: NOW - 300 * MINUTE, snippet: "argon2 or bcrypt?", marks: [[0, 6]] },
-    { kind: "output", thread: "h1", title: "pip install argon2-cffi", message: null, n: null, call: "c12", role: null, at: NOW - 3000 * MINUTE, snippet: "Successfully installed argon2-cffi-25.1.0 🎉 argon2 bindings", marks: [[23, 29], [44, 50]] },
+    { kind: "message", thread: "h1", title: "Hash passwords instead of comparing them", message: "m2", n: 2, call: null, terminal: null, role: "assistant", at: NOW - 4 * MINUTE, snippet: "… hash them with argon2, and rehash on the next login …", marks: [[17, 23]] },
+    { kind: "title", thread: "h5", title: "argon2 or bcrypt?", message: null, n: null, call: null, terminal: null, role: null, at: NOW - 300 * MINUTE, snippet: "argon2 or bcrypt?", marks: [[0, 6]] },
+    { kind: "output", thread: "h1", title: "pip install argon2-cffi", message: null, n: null, call: "c12", terminal: null, role: null, at: NOW - 3000 * MINUTE, snippet: "Successfully installed argon2-cffi-25.1.0 🎉 argon2 bindings", marks: [[23, 29], [44, 50]] },
   ],
   more: false,
 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { filterQuery, parseFilter, toggleFilter } from "../features/calls/callFilter.ts";
+import { hasTerm, isAboutCalls, toggleTerm } from "../features/calls/callFilter.ts";
 import { receiptLines } from "../features/calls/receipt.ts";
 import { renderLine } from "./ansi.ts";
 import { excerpt, reasonDelivery, restartText } from "./callText.ts";
@@ -78,16 +78,14 @@ test("side by side, removed lines face the added ones", () => {
   assert.deepEqual(rows.slice(2, 4), [["two", "2"], ["three", null]]);
 });
 
-test("the filter knows its fields and leaves the rest as free text", () => {
-  assert.deepEqual(parseFilter("status:running tool:execute_command  npm test"), { status: "running", tool: "execute_command", q: "npm test" });
-  assert.deepEqual(parseFilter("agent: http://x"), { q: "http://x" });
-  assert.deepEqual(filterQuery(parseFilter("agent:claude status:done a&b")), { agent: "claude", status: "done", q: "a&b" });
-});
-
 test("a filter chip switches its word on, over, and off", () => {
-  assert.equal(toggleFilter("npm", "status", "done"), "npm status:done");
-  assert.equal(toggleFilter("npm status:done", "status", "failed"), "npm status:failed");
-  assert.equal(toggleFilter("npm status:failed", "status", "failed"), "npm");
+  assert.equal(toggleTerm("npm", "status", "done"), "npm status:done");
+  assert.equal(toggleTerm("npm status:done", "status", "failed"), "npm status:failed");
+  assert.equal(toggleTerm("npm status:failed", "status", "failed"), "npm");
+  assert.equal(toggleTerm('"a  b" -status:done', "folder", "my shop"), '"a  b" -status:done folder:"my shop"');
+  assert.equal(hasTerm('x folder:"my shop"', "folder", "my shop"), true);
+  assert.equal(hasTerm("-status:done", "status", "done"), false);
+  assert.deepEqual(["", "session:claude:1 -tool:x", "status:done npm", "foo:bar"].map(isAboutCalls), [true, true, false, false]);
 });
 
 test("times are short, steady and honest", () => {

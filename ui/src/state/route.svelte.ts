@@ -24,13 +24,24 @@ const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", threads: "/th
 
 const VIEWS: Record<string, View> = { calls: "calls", rules: "rules", terminals: "terminals", x: "terminals", threads: "threads", t: "threads" };
 
+/** Views whose list the query narrows, and how calls are drawn there. */
+const SEARCHED: readonly View[] = ["calls", "threads", "terminals"];
+
 class Route {
   place = $state.raw<RoutePlace>(placeFromUrl());
+  /** The text of the search field; in the URL as `q`. */
+  query = $state(parameter("q"));
+  /** Calls are drawn as a waterfall; in the URL as `as`. */
+  waterfall = $state(parameter("as") === "waterfall");
   /** False where the page has no URL of its own, as in an editor. */
   keepsUrl = true;
 
   constructor() {
-    addEventListener("popstate", () => (this.place = placeFromUrl()));
+    addEventListener("popstate", () => {
+      this.place = placeFromUrl();
+      this.query = parameter("q");
+      this.waterfall = parameter("as") === "waterfall";
+    });
   }
 
   go(view: View): void {
@@ -74,14 +85,32 @@ class Route {
     this.set({ ...NOTHING, view: VIEWS[kind] ?? "inbox", call: of("c"), approval: of("a"), terminal: of("x"), thread: of("t") }, "push");
   }
 
+  /** Changes the query, without a new history entry: each key would make one. */
+  search(query: string): void {
+    this.query = query;
+    this.set(this.place, "replace");
+  }
+
+  drawWaterfall(on: boolean): void {
+    this.waterfall = on;
+    this.set(this.place, "replace");
+  }
+
   close(): void {
     this.set({ ...this.place, ...NOTHING }, "replace");
+  }
+
+  private url(place: RoutePlace): string {
+    const [path = "/", anchor] = placeToUrl(place).split("#");
+    const query = SEARCHED.includes(place.view) ? this.query : "";
+    const given = new URLSearchParams({ ...(query ? { q: query } : {}), ...(this.waterfall && place.view === "calls" ? { as: "waterfall" } : {}) });
+    return `${path}${given.size ? `?${given.toString()}` : ""}${anchor ? `#${anchor}` : ""}`;
   }
 
   private set(place: RoutePlace, how: "push" | "replace"): void {
     this.place = place;
     if (!this.keepsUrl) return;
-    const url = placeToUrl(place);
+    const url = this.url(place);
     if (how === "push") history.pushState({ view: place.view }, "", url);
     else history.replaceState({ view: place.view }, "", url);
   }
@@ -100,6 +129,10 @@ function placeFromUrl(): RoutePlace {
   const view = VIEWS[kind ?? ""] ?? remembered ?? "inbox";
   const of = (letter: string): string | null => (kind === letter && id ? id : null);
   return { view, call: of("c"), approval: of("a"), terminal: of("x"), thread: of("t"), message: of("t") ? anchor() : null, rule: view === "rules" ? anchor() : null };
+}
+
+function parameter(name: string): string {
+  return new URLSearchParams(location.search).get(name) ?? "";
 }
 
 /** The fragment of the URL; a sign-in code is ignored. */

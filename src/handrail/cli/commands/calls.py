@@ -40,7 +40,7 @@ def add_to(app: typer.Typer) -> None:
         "handrail calls",
         "handrail calls -f",
         "handrail calls --status running --json",
-        "handrail calls -q pytest",
+        "handrail calls -q 'pytest status:failed -tool:read_file since:2d'",
     )(calls)
     add_command(app, "cancel", "handrail cancel c3f")(cancel)
     add_command(
@@ -59,7 +59,10 @@ def calls(
     status: Annotated[Status | None, typer.Option(help="Only calls with this status.")] = None,
     tool: Annotated[str | None, typer.Option(help="Only calls of this tool.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only calls by this client.")] = None,
-    q: Annotated[str | None, typer.Option("--query", "-q", help="Only calls that contain this text.")] = None,
+    q: Annotated[
+        str | None,
+        typer.Option("--query", "-q", help='Search, as on the page: words, key:value, -not, "a phrase".'),
+    ] = None,
     unasked: Annotated[bool, typer.Option("--unasked", help="Only what agents did without asking.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of calls.")] = 50,
     as_json_: AsJson = False,

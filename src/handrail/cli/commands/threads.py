@@ -217,16 +217,24 @@ def _thread_state(row: ThreadView) -> Piece:
 
 
 def add_search_to(app: typer.Typer) -> None:
-    add_command(app, "search", "handrail search 'flaky test'", "handrail search --here deploy --json")(search)
+    add_command(
+        app,
+        "search",
+        "handrail search 'flaky test'",
+        "handrail search 'in:output \"no module\" since:yesterday'",
+        "handrail search --here deploy --json",
+    )(search)
 
 
 def search(
-    words: Annotated[list[str], typer.Argument(metavar="TEXT", help="Words to find; all must match.")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help='Words, key:value, -not, "a phrase"; all must match.')
+    ],
     here: Annotated[bool, typer.Option("--here", help="Only in this project.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of hits.")] = 30,
     as_json_: AsJson = False,
 ) -> None:
-    """Search conversations, and the input and results of calls."""
+    """Search conversations, terminals, and the input and results of calls."""
     workspace = str(project(None)) if here else None
     with reach("person") as link:
         result = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)
@@ -242,7 +250,7 @@ def search(
 
 
 def _show_hit(hit: SearchHit) -> None:
-    where = hit["thread"] if hit["message"] or hit["kind"] == "title" else hit["call"]
+    where = hit["thread"] if hit["message"] or hit["kind"] == "title" else hit["call"] or hit["terminal"]
     when = format_ago(hit["at"], int(time.time() * 1000))
     say(
         (where or hit["call"] or "", "bold"),

@@ -79,6 +79,22 @@ class CallView(Wire):
     """Typical duration of similar calls. Only for open calls."""
 
 
+class CallTableView(Wire):
+    """Some rows of the table of calls."""
+
+    calls: list[CallView]
+    upto: int
+    """The newest call of the table. Pass it on with a later `offset`: then rows keep their places."""
+
+
+class CallCounts(Wire):
+    """How many calls match a search."""
+
+    total: int
+    statuses: dict[Status, int]
+    """Of each status, whatever the search says about the status."""
+
+
 class Completion(Wire):
     """Preview of completing a call now."""
 

@@ -1,16 +1,21 @@
-"""Routes of calls: list, get, cancel, complete; and the conversion of call records to JSON models."""
+"""Routes of calls: list, table, get, cancel, complete; and the conversion of call records to JSON models."""
 
-from typing import Annotated
+from collections.abc import AsyncIterator, Iterable
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import TypeAdapter, ValidationError
 
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
+from handrail.server.api._call_export import EXPORT_TYPES, write_calls
 from handrail.server.api.approval_models import Usual
 from handrail.server.api.call_models import (
+    CallCounts,
     CallDetail,
+    CallTableView,
     CallView,
     CompleteBody,
     Completion,
@@ -18,12 +23,19 @@ from handrail.server.api.call_models import (
     Forced,
 )
 from handrail.server.api.models import now_ms
-from handrail.server.context import ServerContext, actor_of
+from handrail.server.context import ServerContext, actor_of, person_of
 from handrail.store.actor import NOBODY, Actor
+from handrail.store.call_filter import add_field
+from handrail.store.call_table import CallTable, Sort
 from handrail.store.calls import CallHistory, CallRecord, Status, TypicalDuration
 from handrail.store.credentials import CredentialRecord
+from handrail.store.query import Where
+from handrail.store.search_query import Term
 from handrail.store.values import Position, Preview
 from handrail.terminal.terminals import Terminals
+
+SearchText = Annotated[str, Query(max_length=20_000)]
+"""A query of the search language. The longest ones name selected calls by id."""
 
 
 def routes(context: ServerContext) -> APIRouter:
@@ -31,6 +43,7 @@ def routes(context: ServerContext) -> APIRouter:
 
     @router.get("/calls")
     async def calls(
+        request: Request,
         status: Status | None = None,
         tool: str | None = None,
         agent: str | None = None,
@@ -40,10 +53,15 @@ def routes(context: ServerContext) -> APIRouter:
         caller: Annotated[str | None, Query(max_length=1000)] = None,
         unasked: bool = False,
     ) -> list[CallView]:
-        records = await context.records.calls.find(
-            status, tool, agent, q, before, limit, key=caller, unasked=unasked
-        )
-        return [call_view(record, context.gate.open.get(record.id)) for record in records]
+        where = Where()
+        if status:
+            add_field(where, Term("status", (status,)))
+        where.add("calls.tool = ?", tool)
+        where.add("calls.client = ?", agent)
+        where.add("calls.caller_key = ?", caller)
+        if unasked:
+            add_field(where, Term("asked", ("nobody",)))
+        return _views(context, await _table(context, request).find(q or "", where, before, limit))
 
     @router.get("/calls/{id}")
     async def call(id: str) -> CallDetail:
@@ -63,6 +81,70 @@ def routes(context: ServerContext) -> APIRouter:
         return await _forced_view(context, id, won, "Completed.")
 
     return router
+
+
+def table_routes(context: ServerContext) -> APIRouter:
+    """Routes of the table of calls. They come before `/calls/{id}`, which would match their paths."""
+    router = APIRouter()
+
+    @router.get("/calls/table")
+    async def table(
+        request: Request,
+        q: SearchText = "",
+        sort: Sort = "time",
+        ascending: bool = False,
+        upto: Position | None = None,
+        offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    ) -> CallTableView:
+        page = await _table(context, request).page(q, sort, ascending, upto, offset, limit)
+        return CallTableView(calls=_views(context, page.calls), upto=page.upto)
+
+    @router.get("/calls/counts")
+    async def counts(request: Request, q: SearchText = "") -> CallCounts:
+        found = await _table(context, request).counts(q)
+        return CallCounts(total=found.total, statuses=found.statuses)
+
+    @router.get("/calls/export", response_class=Response)
+    async def export(
+        request: Request,
+        q: SearchText = "",
+        sort: Sort = "time",
+        ascending: bool = False,
+        format: Literal["csv", "json"] = "csv",
+    ) -> Response:
+        first = await _table(context, request).page(q, sort, ascending, limit=1)
+        rows = _exported(context, request, q, sort, ascending, first.upto)
+        headers = {"content-disposition": f'attachment; filename="calls.{format}"'}
+        return StreamingResponse(write_calls(rows, format), media_type=EXPORT_TYPES[format], headers=headers)
+
+    return router
+
+
+async def _exported(
+    context: ServerContext, request: Request, q: str, sort: Sort, ascending: bool, upto: int
+) -> AsyncIterator[list[CallView]]:
+    """Pages of the table as it is now, until it ends."""
+    offset = 0
+    while True:
+        page = await _table(context, request).page(q, sort, ascending, upto, offset, EXPORT_PAGE)
+        yield _views(context, page.calls)
+        offset += EXPORT_PAGE
+        if len(page.calls) < EXPORT_PAGE:
+            return
+
+
+EXPORT_PAGE = 1000
+"""Calls read at once for an export: bounds its memory."""
+
+
+def _table(context: ServerContext, request: Request) -> CallTable:
+    """The table that this person may search: without `approves`, what calls read and printed is not searched."""
+    return CallTable(context.records, context.index, texts=person_of(request).approves)
+
+
+def _views(context: ServerContext, records: Iterable[CallRecord]) -> list[CallView]:
+    return [call_view(record, context.gate.open.get(record.id)) for record in records]
 
 
 async def _complete(context: ServerContext, call: Call, body: CompleteBody, by: Actor) -> bool:

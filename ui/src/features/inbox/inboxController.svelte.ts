@@ -46,9 +46,13 @@ export class InboxController {
   shownSections = $state.raw<Sections>(NO_SECTIONS);
   /** A pointer or the focus is in the list. */
   listHeld = $state(false);
-  filter = $state("");
+  /** Moves the ring in the shown list; null where the list has all of its rows in the document. */
+  moveRing: ((step: number) => void) | null = null;
+  /** Selects the row that has the ring, or takes it out of the selection. */
+  toggleSelection: (() => void) | null = null;
   completing = $state(false);
   helpOpen = $state(false);
+  paletteOpen = $state(false);
   signInsOpen = $state(false);
   /** "Why am I asked?" is open. */
   whyOpen = $state(false);
@@ -95,6 +99,15 @@ export class InboxController {
     return known && this.approvalDetails.merge(known);
   });
 
+  /** The text of the search field. */
+  get filter(): string {
+    return route.query;
+  }
+
+  set filter(text: string) {
+    route.search(text);
+  }
+
   /** The selected approval was fetched. */
   get hasApprovalDetails(): boolean {
     return this.approval !== undefined && this.approvalDetails.has(this.approval.id);
@@ -105,7 +118,7 @@ export class InboxController {
 
   /** Shows the calls of one conversation of a client. */
   showSession(client: string, session: string): void {
-    this.filter = sessionFilter(client, session);
+    route.query = sessionFilter(client, session);
     route.go("calls");
   }
 
