@@ -1764,6 +1764,19 @@ export interface components {
             state: components["schemas"]["TerminalView"];
         };
         /**
+         * CallClientBack
+         * @description The client of this call is connected again, and can ask for the outcome.
+         */
+        CallClientBack: {
+            /** Call */
+            call: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "CallClientBack";
+        };
+        /**
          * CallClientGone
          * @description The client no longer waits for this call; the outcome goes to its mailbox.
          */
@@ -2698,7 +2711,7 @@ export interface components {
             /** At */
             at: number;
             /** Event */
-            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["PolicyAccepted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"] | components["schemas"]["EditorPaired"] | components["schemas"]["EditorRefused"] | components["schemas"]["EditorRevoked"] | components["schemas"]["JournalCompacted"];
+            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallClientBack"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["PolicyAccepted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"] | components["schemas"]["EditorPaired"] | components["schemas"]["EditorRefused"] | components["schemas"]["EditorRevoked"] | components["schemas"]["JournalCompacted"];
             /** Seq */
             seq: number;
         };

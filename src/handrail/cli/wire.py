@@ -214,6 +214,11 @@ class AttachState(TypedDict):
     state: TerminalView
 
 
+class CallClientBack(TypedDict):
+    call: str
+    kind: Literal["CallClientBack"]
+
+
 class CallClientGone(TypedDict):
     call: str
     kind: Literal["CallClientGone"]
@@ -634,6 +639,7 @@ class Entry(TypedDict):
         | CallStarted
         | CallHandedBack
         | CallClientGone
+        | CallClientBack
         | CallSettled
         | CallStopped
         | ApprovalOpened
