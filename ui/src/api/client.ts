@@ -76,9 +76,11 @@ export class Api {
   takeTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/take", at({ id })));
   releaseTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/release", at({ id })));
   pressKeys = (id: string, keys: readonly string[]) => dataOf(this.http.POST("/api/terminals/{id}/input", { ...at({ id }), body: { keys: [...keys], newline: true } }));
+  typeInto = (id: string, text: string) => dataOf(this.http.POST("/api/terminals/{id}/input", { ...at({ id }), body: { text, newline: true, keys: [] } }));
   searchOutput = (id: string, query: Query<"/api/terminals/{id}/search">) => dataOf(this.http.GET("/api/terminals/{id}/search", { params: { path: { id }, query } }));
   /** Fetched, not linked: a link cannot carry the bearer. */
   output = (id: string, query: OutputQuery) => dataOf(this.http.GET("/api/terminals/{id}/output", { params: { path: { id }, query }, ...DOWNLOAD }));
+  outputPage = (id: string, query: OutputQuery) => dataOf(this.http.GET("/api/terminals/{id}/output", { params: { path: { id }, query } }));
 
   threads = (query: Query<"/api/threads">) => dataOf(this.http.GET("/api/threads", { params: { query } }));
   thread = (id: string) => dataOf(this.http.GET("/api/threads/{id}", at({ id })));

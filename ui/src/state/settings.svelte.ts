@@ -10,6 +10,8 @@ class Settings {
   reader = $state(stored("reader", ["off", "on"], "off") === "on");
   /** After a decision of this tab: open the next question, or stay. */
   advance = $state(stored("after-decision", ["next", "stay"], "next") === "next");
+  /** Wrap long lines of a command's output. */
+  wrap = $state(stored("wrap", ["off", "on"], "on") === "on");
   split = $state(stored("diff", ["unified", "split"], "unified") === "split");
 
   constructor() {
@@ -41,6 +43,11 @@ class Settings {
   setAdvance(on: boolean): void {
     this.advance = on;
     keep("after-decision", on ? "next" : "stay");
+  }
+
+  setWrap(on: boolean): void {
+    this.wrap = on;
+    keep("wrap", on ? "on" : "off");
   }
 
   setSplit(on: boolean): void {

@@ -5,12 +5,13 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -137,7 +138,7 @@ def config(
 
     path = Places.find(os.environ).config
     try:
-        values = settings(path)
+        values = [replace(each, value=_mask(each.name, each.value)) for each in settings(path)]
         check_rules(path)
     except BadConfig as problem:
         raise Failure(str(problem)) from None
@@ -206,6 +207,22 @@ def _build_status(link: Link, policy: "PolicyView | None") -> Status:
     )
 
 
+MASKED = "••••••"
+_SECRET_NAMES = re.compile(r"(?i)(^|[._-])(token|secret|password|key|webhook|auth)s?$")
+
+
+def _mask(name: str, value: Any) -> Any:
+    """The value without secrets: what an agent's environment or a secret setting holds is never printed."""
+    if isinstance(value, dict):
+        inside = cast("dict[str, Any]", value)
+        is_env = name.rpartition(".")[2] in ("env", "headers")
+        return {key: MASKED if is_env and each else _mask(key, each) for key, each in inside.items()}
+    if isinstance(value, list):
+        return [_mask(name, each) for each in cast("list[Any]", value)]
+    is_secret = _SECRET_NAMES.search(name) or ".env." in name or ".headers." in name
+    return MASKED if value and isinstance(value, str) and is_secret else value
+
+
 def _format_toml(value: object) -> str:
     match value:
         case bool():
@@ -213,4 +230,4 @@ def _format_toml(value: object) -> str:
         case int() | float():
             return str(value)
         case _:  # strings and lists of strings are the same in TOML and JSON
-            return json.dumps(value)
+            return json.dumps(value, ensure_ascii=False)

@@ -22,7 +22,7 @@ export interface AnswerContext {
   /** The approval was fetched: an empty list of suggestions means that there are none. */
   known(): boolean;
   send(approval: TrackedApproval, body: AnswerBody): void;
-  readonly api: Pick<Api, "edit" | "propose" | "proposal">;
+  readonly api: Pick<Api, "edit" | "propose" | "proposal" | "output" | "outputPage" | "typeInto">;
 }
 
 export class Answers {
