@@ -91,6 +91,7 @@ WHOSE: dict[str, Area] = {
     "PATCH /api/threads/{id}": "content",
     "DELETE /api/threads/{id}": "content",
     "GET /api/threads/{id}/messages": "content",
+    "GET /api/threads/{id}/files": "content",
     "GET /api/threads/{id}/export": "content",
     "POST /api/threads/{id}/fork": "content",
     "POST /api/threads/{id}/prompt": "content",

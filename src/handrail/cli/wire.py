@@ -738,6 +738,7 @@ class FolderTrusted(TypedDict):
 class FolderView(TypedDict):
     by: str | None
     config: str | None
+    exists: bool
     folder: str
     problem: str
     trusted: bool
@@ -1880,6 +1881,17 @@ class Get(Protocol):
     ) -> list[ThreadView]: ...
     @overload
     def __call__(self, a: Literal["threads"], b: str, /, *, limit: int | None = None) -> ThreadDetail: ...
+    @overload
+    def __call__(
+        self,
+        a: Literal["threads"],
+        b: str,
+        c: Literal["files"],
+        /,
+        *,
+        q: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]: ...
     @overload
     def __call__(
         self,

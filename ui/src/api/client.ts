@@ -91,6 +91,7 @@ export class Api {
   prompt = (id: string, body: PromptBody) => dataOf(this.http.POST("/api/threads/{id}/prompt", { ...at({ id }), body: sent(body) }));
   fork = (id: string, body: ForkBody) => dataOf(this.http.POST("/api/threads/{id}/fork", { ...at({ id }), body: sent(body) }));
   choose = (id: string, body: SettingBody) => dataOf(this.http.POST("/api/threads/{id}/setting", { ...at({ id }), body: sent(body) }));
+  mentions = (id: string, q: string) => dataOf(this.http.GET("/api/threads/{id}/files", { params: { path: { id }, query: { q, limit: 12 } } }));
   sendQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/send", at({ id, message })));
   steerQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/steer", at({ id, message })));
   dropQueued = (id: string, message: string) => dataOf(this.http.DELETE("/api/threads/{id}/queue/{message}", at({ id, message })));
