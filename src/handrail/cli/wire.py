@@ -1347,6 +1347,18 @@ class SettingBody(TypedDict):
     value: str | bool
 
 
+class SettingView(TypedDict):
+    default: bool
+    name: str
+    value: Any
+
+
+class SettingsView(TypedDict):
+    path: str
+    problem: str
+    values: list[SettingView]
+
+
 class SignInBody(TypedDict):
     code: str
     key: NotRequired[str]
@@ -1409,6 +1421,13 @@ class StepView(TypedDict):
     name: str
     parts: list[int]
     words: str
+
+
+class StopReceipt(TypedDict):
+    beyond: int
+    calls: int
+    operations: int
+    terminals: int
 
 
 class Suggestion(TypedDict):
@@ -1826,6 +1845,8 @@ class Get(Protocol):
         self, a: Literal["search"], /, *, q: str, workspace: str | None = None, limit: int | None = None
     ) -> SearchView: ...
     @overload
+    def __call__(self, a: Literal["settings"], /) -> SettingsView: ...
+    @overload
     def __call__(self, a: Literal["sign-ins"], /) -> list[SignInView]: ...
     @overload
     def __call__(self, a: Literal["state"], /) -> State: ...
@@ -1982,6 +2003,8 @@ class Post(Protocol):
     ) -> Challenge: ...
     @overload
     def __call__(self, a: Literal["sign-in"], b: Literal["key"], /, *, body: KeySignInBody) -> SignedIn: ...
+    @overload
+    def __call__(self, a: Literal["stop"], /) -> StopReceipt: ...
     @overload
     def __call__(self, a: Literal["terminals"], /, *, body: OpenBody) -> TerminalView: ...
     @overload

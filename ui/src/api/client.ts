@@ -61,6 +61,8 @@ export class Api {
   signOut = (id: string) => dataOf(this.http.DELETE("/api/sign-ins/{id}", at({ id })));
   pairEditor = (id: string, number: number) => dataOf(this.http.POST("/api/editors/{id}/pair", { ...at({ id }), body: { number } }));
   refuseEditor = (id: string) => dataOf(this.http.POST("/api/editors/{id}/refuse", at({ id })));
+  settings = () => dataOf(this.http.GET("/api/settings"));
+  stopEverything = () => dataOf(this.http.POST("/api/stop"));
   acceptPolicy = (digest: string) => dataOf(this.http.POST("/api/policy/accept", { body: { digest } }));
   folders = () => dataOf(this.http.GET("/api/folders"));
   trust = (folder: string, config: string | null) => dataOf(this.http.POST("/api/folders/trust", { body: { folder, config } }));

@@ -5,13 +5,12 @@
 
 import json
 import os
-import re
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -133,12 +132,12 @@ def config(
     as_json_: AsJson = False,
 ) -> None:
     """Show the effective settings."""
-    from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
+    from handrail.config import BadConfig, mask_secrets, settings  # noqa: PLC0415 - pydantic, which most commands do without
     from handrail.doctor.checks import check_rules  # noqa: PLC0415 - imports the rules engine
 
     path = Places.find(os.environ).config
     try:
-        values = [replace(each, value=_mask(each.name, each.value)) for each in settings(path)]
+        values = [mask_secrets(each) for each in settings(path)]
         check_rules(path)
     except BadConfig as problem:
         raise Failure(str(problem)) from None
@@ -205,22 +204,6 @@ def _build_status(link: Link, policy: "PolicyView | None") -> Status:
         restarted_at=health.get("restarted_at"),
         held=tuple(format_change(change) for change in policy["changes"]) if policy else (),
     )
-
-
-MASKED = "••••••"
-_SECRET_NAMES = re.compile(r"(?i)(^|[._-])(token|secret|password|key|webhook|auth)s?$")
-
-
-def _mask(name: str, value: Any) -> Any:
-    """The value without secrets: what an agent's environment or a secret setting holds is never printed."""
-    if isinstance(value, dict):
-        inside = cast("dict[str, Any]", value)
-        is_env = name.rpartition(".")[2] in ("env", "headers")
-        return {key: MASKED if is_env and each else _mask(key, each) for key, each in inside.items()}
-    if isinstance(value, list):
-        return [_mask(name, each) for each in cast("list[Any]", value)]
-    is_secret = _SECRET_NAMES.search(name) or ".env." in name or ".headers." in name
-    return MASKED if value and isinstance(value, str) and is_secret else value
 
 
 def _format_toml(value: object) -> str:
