@@ -65,7 +65,7 @@ async def test_settings_are_shown_and_everything_is_stopped_with_a_receipt(
     await approvals.uncheck()
     await settings.get_by_label("Quiet hours").select_option("22-7")
     kept = await tab.page.evaluate(
-        "[localStorage.getItem('handrail.muted'), localStorage.getItem('handrail.quiet')]"
+        "['muted', 'quiet'].map((name) => localStorage.getItem(`handrail.${name}`))"
     )
     assert kept == ["approval", "22-7"]
     await tab.page.get_by_role("link", name="Rules").click()

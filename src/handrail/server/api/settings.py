@@ -65,7 +65,9 @@ def routes(context: ServerContext) -> APIRouter:
         agents = [live for live in context.terminals.live.values() if live.note.is_agents]
         left = [live.id for live in agents if live.exit is None and live.id not in ending]
         closed = await close_all(context, left, str(by))
-        return StopReceipt(operations=operations, calls=len(still_open), terminals=len(closed), beyond=len(beyond))
+        return StopReceipt(
+            operations=operations, calls=len(still_open), terminals=len(closed), beyond=len(beyond)
+        )
 
     return router
 
