@@ -9,7 +9,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -328,6 +328,26 @@ def settings(path: Path) -> list[Setting]:
         for name, value in values.items()
     ]
     return [*plain, *(_rule_setting(path, number, rule) for number, rule in enumerate(config.rules, 1))]
+
+
+MASKED = "••••••"
+_SECRET_NAMES = re.compile(r"(?i)(^|[._-])(token|secret|password|key|webhook|auth)s?$")
+
+
+def mask_secrets(setting: Setting) -> Setting:
+    """The setting as it may be shown: what an agent's environment or a secret holds is replaced."""
+    return replace(setting, value=_masked(setting.name, setting.value))
+
+
+def _masked(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        inside = cast("dict[str, Any]", value)
+        is_env = name.rpartition(".")[2] in ("env", "headers")
+        return {key: MASKED if is_env and each else _masked(key, each) for key, each in inside.items()}
+    if isinstance(value, list):
+        return [_masked(name, each) for each in cast("list[Any]", value)]
+    is_secret = _SECRET_NAMES.search(name) or ".env." in name or ".headers." in name
+    return MASKED if value and isinstance(value, str) and is_secret else value
 
 
 def describe_settings(config: Config) -> dict[str, str]:

@@ -393,13 +393,20 @@ async def test_several_of_low_risk_are_allowed_in_one_step_and_nothing_else_is(
 async def test_the_rules_are_tested_made_and_revoked_in_their_view(
     shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    async with agent(shared_home, workspace) as client:
-        await client.use("list_files", path=".")
+    gone = workspace / "gone"
+    gone.mkdir()
+    for folder in (workspace, gone):
+        async with agent(shared_home, folder) as client:
+            await client.use("list_files", path=".")
+    gone.rmdir()
     await tab.page.keyboard.press("g")
     await tab.page.keyboard.press("r")
     rules = tab.page.get_by_role("region", name="Rules", exact=True)
     tester = rules.get_by_role("region", name="Test a call")
-    await tester.get_by_label("Folder of the call").select_option(value=str(workspace))
+    folders = tester.get_by_label("Folder of the call")
+    await expect(folders.locator(f'option[value="{workspace}"]')).to_have_count(1, timeout=MS)
+    await expect(folders.locator(f'option[value="{gone}"]')).to_have_count(0)
+    await folders.select_option(value=str(workspace))
     await tester.get_by_label("Command to test").focus()
     await tab.page.keyboard.type("git push -f")
     await tab.sees(tester, "→ ask, by rule")
@@ -430,6 +437,18 @@ async def test_the_rules_are_tested_made_and_revoked_in_their_view(
     await tab.sees(tester, "→ ask, by rule")
     await tab.remarks.get_by_role("button", name="Undo").click()
     await tab.sees(tester, "→ allow, by rule")
+
+    builtin = rules.get_by_role("region", name="Built-in floors")
+    await expect(builtin.locator("li").first).to_be_hidden()
+    made = rules.get_by_role("region", name="Allow", exact=True).locator("li", has_text="git push …")
+    await made.get_by_role("button", name="Edit rule").click()
+    form = tab.page.get_by_role("dialog", name="Change rule")
+    await expect(form.get_by_label("Pattern")).to_have_value("git push")
+    await form.get_by_role("radio", name="Deny").check()
+    await form.get_by_role("button", name="Change rule").click()
+    await expect(form).to_have_count(0, timeout=MS)
+    await tab.sees(tester, "→ deny, by rule")
+    await expect(made).to_have_count(0, timeout=MS)
 
 
 async def test_a_folder_is_trusted_from_a_card_after_it_was_said_what_that_means(

@@ -171,7 +171,7 @@ async def test_two_tabs_see_the_same_and_the_one_typed_in_last_sets_the_size(
     await second.sees("typed in the 1st")
     wide = await settled_size(shared_person, one, (80, 24))
     await expect(second.pane).to_contain_text(f"{wide[0]} {BY} {wide[1]}", timeout=MS)
-    await expect(second.remarks).to_contain_text("Drawn smaller than usual", timeout=MS)
+    await expect(second.remarks).to_contain_text("scaled down", timeout=MS)
 
     await second.runs("echo typed in the $((1 + 1))nd")
     await first.sees("typed in the 2nd")
@@ -510,12 +510,12 @@ async def test_a_person_takes_an_agents_terminal_over_and_releases_it(
         one = (await opening.told()).data["terminal_id"]
         terminal = await watch(tab, one)
         await terminal.button("Take over").click()
-        await expect(terminal.remarks).to_contain_text("You have it: agents cannot type", timeout=MS)
+        await expect(terminal.remarks).to_contain_text("You are in control. Agents cannot type", timeout=MS)
         await expect(terminal.field).to_be_focused(timeout=MS)
         refused = client.ask("send_to_terminal", terminalId=one, text="echo by an agent")
         told = await refused.told()
         await terminal.button("Release").click()
-        await expect(terminal.remarks).not_to_contain_text("You have it", timeout=MS)
+        await expect(terminal.remarks).not_to_contain_text("You are in control", timeout=MS)
         typing = client.ask("send_to_terminal", terminalId=one, text="echo by an $((1))st agent")
         await tab.page.keyboard.press("Control+Shift+L")
         await shared_person.allow("by an")

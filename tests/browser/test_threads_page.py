@@ -1,5 +1,6 @@
 """Conversations on the page, in a real browser, with real agents behind a real daemon."""
 
+import base64
 import json
 import re
 import sqlite3
@@ -27,6 +28,9 @@ MODES: Json = {
     ],
 }
 LOGINS = [{"id": "key", "name": "With a key", "description": "Set KEY first."}]
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 CONFIG = agents_config(scripted=command(modes=MODES), locked=command(logins=LOGINS, login_needed=True))
 
 
@@ -110,10 +114,36 @@ async def test_a_newcomer_talks_with_the_demo_agent(
         # its edit is approved where it stands, by keyboard
         await ready(tab, "Allow once")
         assert not (workspace / "handrail-demo-notes.md").exists()
-        await field(tab).press("Escape")
-        await tab.page.keyboard.press("a")
+        await field(tab).press("Alt+KeyA")
         await tab.sees(pane(tab), "Written.")
+        assert await field(tab).input_value() == ""
         assert "Notes of the demo agent" in (workspace / "handrail-demo-notes.md").read_text()
+
+        # what the turn changed is told, and undone
+        changes = pane(tab).get_by_role("group", name="Changed files")
+        await tab.sees(changes, "1 file changed")
+        await changes.get_by_role("button", name="Undo…").click()
+        undo = tab.page.get_by_role("dialog", name="Undo")
+        await undo.get_by_role("button", name=re.compile("^Undo 1 file")).click()
+        await until(lambda: not (workspace / "handrail-demo-notes.md").exists())
+        await tab.page.get_by_role("dialog", name="Undone").get_by_role("button", name="Close").click()
+        await tab.sees(changes, "nothing to undo")
+
+        # a file is mentioned by some of its letters, and an image goes along
+        (workspace / "orchard.py").write_text("pears = 4\n")
+        await field(tab).press_sequentially("see @rchard")
+        await tab.sees(room(tab).get_by_role("listbox", name="Files"), "orchard.py")
+        await field(tab).press("Enter")
+        await expect(field(tab)).to_have_value("see @orchard.py ")
+        await (
+            room(tab)
+            .locator("input[type=file]")
+            .set_input_files({"name": "dot.png", "mimeType": "image/png", "buffer": PNG})
+        )
+        await field(tab).press("Enter")
+        shown = pane(tab).get_by_role("article", name="You").last
+        await expect(shown.locator("img")).to_be_visible(timeout=MS)
+        await expect(row(tab, thread)).not_to_have_attribute("data-state", "running", timeout=MS)
         await expect(row(tab, thread)).not_to_have_attribute("data-state", "running", timeout=MS)
 
         # it is cancelled

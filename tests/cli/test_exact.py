@@ -60,13 +60,13 @@ def test_what_could_deceive_is_spelled_out_and_the_rest_left(text: str, shown: s
 def test_what_is_hidden_is_counted_in_words() -> None:
     assert hidden_warning("git status") is None
     assert hidden_warning("a\u202eb\u200bc\u200b") == (
-        "Holds what the eye would miss, spelled out here: 1 text direction override, 2 zero-width characters."
+        "Contains hidden characters, shown escaped: 1 text direction override, 2 zero-width characters."
     )
 
 
 def test_lone_surrogates_are_counted_in_words() -> None:
     assert hidden_warning("\ud800 \udc00\xa0") == (
-        "Holds what the eye would miss, spelled out here: 2 halves of characters, 1 no-break space."
+        "Contains hidden characters, shown escaped: 2 halves of characters, 1 no-break space."
     )
 
 

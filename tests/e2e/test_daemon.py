@@ -111,7 +111,7 @@ async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Perso
     assert "tick" in told.text, "what there was is told before it leaves"
     assert told.data["terminal_id"] in {terminal["id"] for terminal in living}
     assert (write_told.status, write_told.call) == ("waiting", question["call_id"])
-    assert (after["status"], after["client_gone"]) == ("running", True)
+    assert (after["status"], after["client_gone"]) == ("running", False)
     assert started["crashed"] is False
     assert (started["approvals_kept"], started["terminals_adopted"]) == (1, 2)
     assert grown > printed

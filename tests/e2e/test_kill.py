@@ -50,7 +50,7 @@ async def test_a_killed_daemon_comes_back_with_its_approvals_its_terminals_and_i
 
     assert told.data["call"]["status"] == "running"
     assert (detail["status"], detail["by"], detail["terminal_running"]) == ("running", None, True)
-    assert (detail["handed_back"], detail["client_gone"]) == (True, True)
+    assert (detail["handed_back"], detail["client_gone"]) == (True, False)
     assert grown > printed
 
     found = state["started"]
@@ -59,7 +59,7 @@ async def test_a_killed_daemon_comes_back_with_its_approvals_its_terminals_and_i
 
     assert asked["id"] == question["id"]
     assert asked["digest"] == question["digest"]
-    assert asked["client_gone"] is True
+    assert asked["client_gone"] is False
     assert (written["status"], written["client_gone"]) == ("done", True)
     assert outcome.data["call"]["status"] == "done"
     assert twice.status_code == 409

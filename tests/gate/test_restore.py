@@ -16,7 +16,14 @@ from handrail.gate.approval import Answer
 from handrail.gate.call import Call
 from handrail.gate.gate import STOPPED_BEFORE
 from handrail.gate.restore import INTERRUPTED, NOT_BEGUN, NOT_BEGUN_ALLOWED, Restored, restore
-from handrail.store.events import ApprovalExpired, CallClientGone, CallSettled, CallStopped, OperationEnded
+from handrail.store.events import (
+    ApprovalExpired,
+    CallClientBack,
+    CallClientGone,
+    CallSettled,
+    CallStopped,
+    OperationEnded,
+)
 from handrail.store.records import open_records
 from handrail.store.values import Result
 
@@ -76,6 +83,21 @@ async def waiting(path: Path, *tools: Echo) -> Call:
         await here.fact(CallClientGone, call)
     assert all(reply.outcome is None for reply in client.replies), "the client was not told that it ended"
     return call
+
+
+async def test_a_call_is_marked_gone_only_while_its_client_is_away(tmp_path: Path) -> None:
+    tool = Write()
+    left = await waiting(tmp_path, tool)
+    async with gate_world(tmp_path, tool) as here:
+        await take_over(here)
+        call = here.gate.open[left.id]
+        here.gate.mark_client_back("another client")
+        assert call.client_gone
+        here.gate.mark_client_back(call.caller.key)
+        assert (call.client_gone, call.handed_back) == (False, True)
+        await here.fact(CallClientBack, call)
+        here.gate.mark_client_left(call.caller.key)
+        assert call.client_gone
 
 
 async def test_a_daemon_that_leaves_interrupts_what_runs(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ async def signed_in(browser: Browser, person: Person) -> AsyncGenerator[Tab]:
     await tab.page.goto(await person.link())
     await expect(tab.page.get_by_role("navigation", name="Views")).to_be_visible(timeout=MS)
     yield tab
-    assert tab.errors == []
+    assert tab.errors == [], tab.errors
     await context.close()
 
 

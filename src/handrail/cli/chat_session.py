@@ -35,6 +35,7 @@ BURST = 100
 """Maximum journal batches read in one go: on a busy daemon they would otherwise starve the message stream."""
 GOES_ON = ("end_turn", "max_tokens", "max_turn_requests")
 """Stop reasons after which the daemon sends the next queued prompt by itself."""
+_BUSY = "This thread is at work, so your prompt waits in its queue. `--new` starts another thread."
 LAST_FACTS = 2.0
 """Seconds to wait for the journal to reach the end of the operation after the answer has ended."""
 
@@ -82,12 +83,15 @@ class ChatSession:
         self._activities = Activities(thread)
         self._announced: set[str] = set()
 
-    def prompt(self, text: str, recipient: Recipient, *, queue: bool = False) -> str:
-        """Send a prompt, follow the answer, and return its stop reason. Prompts that were queued meanwhile follow."""
+    def prompt(self, text: str, recipient: Recipient) -> str:
+        """Send a prompt, follow the answer, and return its stop reason. It never cancels what the thread does. Prompts that were queued meanwhile follow."""
         link = self._live.link
-        rev = link.get("threads", self._thread, limit=1)["rev"]
+        thread = link.get("threads", self._thread, limit=1)
+        rev, is_busy = thread["rev"], thread["operation"] is not None
         with open_websocket(link, f"threads/{self._thread}/live?after={rev}") as flow:
-            self._queued = [self._post(text, recipient, queue=queue)]
+            self._queued = [self._post(text, recipient, queue=True)]
+            if is_busy and not self._queued[0]["operation"]:
+                note((_BUSY, "yellow"))
             stop = "end_turn"
             while self._queued and stop in GOES_ON:
                 stop = self._follow(flow, self._queued.pop(0), recipient)

@@ -29,7 +29,7 @@ def hidden_warning(text: str) -> str | None:
     if not kinds:
         return None
     counts = ", ".join(_format_count(kind, count) for kind, count in kinds.items())
-    return f"Holds what the eye would miss, spelled out here: {counts}."
+    return f"Contains hidden characters, shown escaped: {counts}."
 
 
 def _escape(character: str) -> str:

@@ -214,6 +214,11 @@ class AttachState(TypedDict):
     state: TerminalView
 
 
+class CallClientBack(TypedDict):
+    call: str
+    kind: Literal["CallClientBack"]
+
+
 class CallClientGone(TypedDict):
     call: str
     kind: Literal["CallClientGone"]
@@ -644,6 +649,7 @@ class Entry(TypedDict):
         | CallStarted
         | CallHandedBack
         | CallClientGone
+        | CallClientBack
         | CallSettled
         | CallStopped
         | ApprovalOpened
@@ -742,6 +748,7 @@ class FolderTrusted(TypedDict):
 class FolderView(TypedDict):
     by: str | None
     config: str | None
+    exists: bool
     folder: str
     problem: str
     trusted: bool
@@ -1351,6 +1358,18 @@ class SettingBody(TypedDict):
     value: str | bool
 
 
+class SettingView(TypedDict):
+    default: bool
+    name: str
+    value: Any
+
+
+class SettingsView(TypedDict):
+    path: str
+    problem: str
+    values: list[SettingView]
+
+
 class SignInBody(TypedDict):
     code: str
     key: NotRequired[str]
@@ -1413,6 +1432,13 @@ class StepView(TypedDict):
     name: str
     parts: list[int]
     words: str
+
+
+class StopReceipt(TypedDict):
+    beyond: int
+    calls: int
+    operations: int
+    terminals: int
 
 
 class Suggestion(TypedDict):
@@ -1849,6 +1875,8 @@ class Get(Protocol):
         self, a: Literal["search"], /, *, q: str, workspace: str | None = None, limit: int | None = None
     ) -> SearchView: ...
     @overload
+    def __call__(self, a: Literal["settings"], /) -> SettingsView: ...
+    @overload
     def __call__(self, a: Literal["sign-ins"], /) -> list[SignInView]: ...
     @overload
     def __call__(self, a: Literal["state"], /) -> State: ...
@@ -1904,6 +1932,17 @@ class Get(Protocol):
     ) -> list[ThreadView]: ...
     @overload
     def __call__(self, a: Literal["threads"], b: str, /, *, limit: int | None = None) -> ThreadDetail: ...
+    @overload
+    def __call__(
+        self,
+        a: Literal["threads"],
+        b: str,
+        c: Literal["files"],
+        /,
+        *,
+        q: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]: ...
     @overload
     def __call__(
         self,
@@ -1994,6 +2033,8 @@ class Post(Protocol):
     ) -> Challenge: ...
     @overload
     def __call__(self, a: Literal["sign-in"], b: Literal["key"], /, *, body: KeySignInBody) -> SignedIn: ...
+    @overload
+    def __call__(self, a: Literal["stop"], /) -> StopReceipt: ...
     @overload
     def __call__(self, a: Literal["terminals"], /, *, body: OpenBody) -> TerminalView: ...
     @overload

@@ -302,7 +302,7 @@ conversations with agents work. Say one of these words:
 | `hang` | do nothing at all until you stop me |
 | `break` | crash in the middle of a word; say something again afterwards |
 
-Real agents join by `handrail agents`, which says what is installed and how to install the rest.
+Connect real agents with `handrail agents`: it lists what is installed and how to install the rest.
 """
 EDIT = (
     "I will write down what we talk about. You are asked first: the file is written only as you leave it.\n\n"

@@ -92,6 +92,15 @@ def _without_remarks(tool: Tool[Any, Any], input: Json) -> Json:
     return {name: value for name, value in input.items() if name not in remarks} if remarks else input
 
 
+def is_same_input(tool: Tool[Any, Any], first: Json, second: Json) -> bool:
+    """Whether both inputs would do the same. How the client waits and how the answer is written may differ."""
+    ignored = tool.answer_inputs | REMARKS - tool.input.model_fields.keys()
+    one, other = (
+        {name: value for name, value in each.items() if name not in ignored} for each in (first, second)
+    )
+    return canonical_json(one) == canonical_json(other)
+
+
 def describe_unknown_tool(toolbox: Toolbox, name: str) -> str:
     """Error sentence for an unknown tool, with the names of the listed tools."""
     known = sorted(key for key, tool in toolbox.items() if tool.listed)

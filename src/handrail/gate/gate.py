@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -20,21 +19,27 @@ from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import (
-    REMARKS,
     Drafts,
     ParsedCall,
-    canonical_json,
     cut_name,
     describe_unknown_tool,
     find_excess,
+    is_same_input,
     parse,
 )
 from handrail.gate.operation import Operation
 from handrail.gate.pipeline import Pipeline, decide_again
 from handrail.gate.rules.rules import Rules
-from handrail.gate.tool import Salvage, Tool, Toolbox
-from handrail.store.actor import CLIENT, HANDRAIL, NOBODY, OPERATION, agent_actor
-from handrail.store.events import ApprovalOpened, CallClientGone, Event, OperationEnded, OperationOpened
+from handrail.gate.tool import Salvage, Toolbox
+from handrail.store.actor import CLIENT, HANDRAIL, NOBODY, OPERATION, agent_actor, tool_actor
+from handrail.store.events import (
+    ApprovalOpened,
+    CallClientBack,
+    CallClientGone,
+    Event,
+    OperationEnded,
+    OperationOpened,
+)
 from handrail.store.journal import Journal
 from handrail.store.values import Caller, Claim, Ending, FileChange, Json, Result
 
@@ -143,6 +148,7 @@ class Gate:
             return Reply(call=twin, outcome=None, repeated=True)
         if isinstance(parsed, ParsedCall):
             parsed = self._find_crowd(request.caller, parsed.tool.reads_only) or parsed
+        self.mark_client_back(request.caller.key)
         asked = None if isinstance(parsed, str) else parsed.tool.patience(parsed.input)
         call = self._open(request, parsed)
         call.patience = min(request.patience if asked is None else asked, request.patience_max)
@@ -314,7 +320,7 @@ class Gate:
             if (
                 same
                 and (call.handed_back or call.client_gone)
-                and _has_same_input(call, request, parsed.tool)
+                and is_same_input(parsed.tool, call.input, request.input)
             ):
                 return call
         return None
@@ -386,11 +392,18 @@ class Gate:
             self.end(call, Outcome(ending="cancelled", by=CLIENT, message="Cancelled by the client"))
 
     def end(self, call: Call, outcome: Outcome) -> bool:
-        """Settle with the partial result, and cancel the work."""
-        won = self.settle_with(call, outcome, self.salvage(call))
+        """Settle with the partial result, and cancel the work. False if the call or its work had already ended.
+
+        Work that ended by itself a moment ago is `done`, whoever wants to end it now.
+        """
+        salvage = self.salvage(call)
+        has_ended = salvage is not None and salvage.ended
+        if has_ended:
+            outcome = Outcome(ending="done", by=tool_actor(call.tool))
+        won = self.settle_with(call, outcome, salvage)
         if won:
             call.scope.cancel()
-        return won
+        return won and not has_ended
 
     def settle_with(self, call: Call, outcome: Outcome, salvage: Salvage | None) -> bool:
         """Settle with a partial result; False if the call already has an outcome."""
@@ -456,6 +469,22 @@ class Gate:
             call.client_gone = True
             self._append(CallClientGone(call=call.id))
 
+    def mark_client_back(self, key: str) -> None:
+        """Record that the client with this key is connected, for its open calls that were marked gone.
+
+        It does not wait for them any more: it asks for their outcome.
+        """
+        for call in [each for each in self.open.values() if each.client_gone and each.caller.key == key]:
+            call.client_gone = False
+            self._append(CallClientBack(call=call.id))
+            self._hand_back_now(call)
+
+    def mark_client_left(self, key: str) -> None:
+        """Record that the client with this key has disconnected, for its calls that go on without it."""
+        if not self._leaving:
+            for call in [each for each in self.open.values() if each.caller.key == key and each.handed_back]:
+                self.mark_client_gone(call)
+
     def _stop(self, call: Call) -> None:
         try:
             call.stop()
@@ -468,13 +497,3 @@ class Gate:
             self.journal.append(event, completes=completes)
         except Unwritable as problem:
             log.error("%s could not be recorded: %s", event.kind, problem)
-
-
-def _has_same_input(call: Call, request: Request, tool: Tool[Any, Any]) -> bool:
-    """Whether both inputs would do the same. How the client waits and how the answer is written may differ."""
-    ignored = tool.answer_inputs | REMARKS - tool.input.model_fields.keys()
-    first, second = (
-        {name: value for name, value in each.items() if name not in ignored}
-        for each in (call.input, request.input)
-    )
-    return canonical_json(first) == canonical_json(second)

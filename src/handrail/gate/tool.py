@@ -144,6 +144,8 @@ class Salvage:
     """Whether the work goes on after Complete."""
     receipt: ReceiptFacts = ReceiptFacts()
     """Facts for the receipt, if the call is settled with this."""
+    ended: bool = False
+    """The work has ended by itself: the result is whole, and there is nothing to cancel."""
 
 
 class Refusal(Exception):

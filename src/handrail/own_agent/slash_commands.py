@@ -69,7 +69,7 @@ def help_text(model: str | None, thought_level: str, tools: int) -> str:
 MODEL, THOUGHT = "model", "thought_level"
 Level = Literal["default", "off", "low", "medium", "high"]
 LEVELS: dict[Level, str] = {
-    "default": "As its provider sets it",
+    "default": "Default thinking",
     "off": "Off",
     "low": "Low",
     "medium": "Medium",

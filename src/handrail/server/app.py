@@ -135,6 +135,7 @@ _PAGES = (
     "/threads",
     "/t/{id}",
     "/rules",
+    "/settings",
     "/gallery",
 )
 _NOT_BUILT = (

@@ -19,7 +19,7 @@ EXPORTS = {
     "debounce": "Debounce",
     "events": (
         "ActivityEnded ActivityStarted AgentEnded ApprovalAnswered ApprovalExpired ApprovalOpened "
-        "ApprovalWithdrawn CallClientGone CallHandedBack CallOpened CallSettled CallStarted CallStopped "
+        "ApprovalWithdrawn CallClientBack CallClientGone CallHandedBack CallOpened CallSettled CallStarted CallStopped "
         "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped EditorPaired EditorRefused EditorRevoked "
         "Entry Event FilesRestored "
         "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted "

@@ -16,6 +16,7 @@ from handrail.store import (
 )
 from handrail.store.approvals import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.calls import (
+    CallClientBack,
     CallClientGone,
     CallHandedBack,
     CallOpened,
@@ -56,7 +57,13 @@ from handrail.store.threads.thread_records import (
 def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, PLR0911, PLR0912 - a line for each noun
     match event:
         case (
-            CallOpened() | CallStarted() | CallHandedBack() | CallClientGone() | CallSettled() | CallStopped()
+            CallOpened()
+            | CallStarted()
+            | CallHandedBack()
+            | CallClientGone()
+            | CallClientBack()
+            | CallSettled()
+            | CallStopped()
         ):
             return calls.statements(seq, at, event)
         case ApprovalOpened() | ApprovalAnswered() | ApprovalWithdrawn() | ApprovalExpired():

@@ -81,6 +81,14 @@ class CallClientGone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallClientBack:
+    """The client of this call is connected again, and can ask for the outcome."""
+
+    kind: Literal["CallClientBack"] = "CallClientBack"
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallSettled:
     """The outcome is final; the work may still be stopping (`receipt.stopped`)."""
 
@@ -382,10 +390,12 @@ def _payload_adapter() -> TypeAdapter[CallPayload]:
 
 _CALL_COLUMNS = column_names(CallRecord, "caller", "edited")
 
-_OfCall = CallOpened | CallStarted | CallHandedBack | CallClientGone | CallSettled | CallStopped
+_OfCall = (
+    CallOpened | CallStarted | CallHandedBack | CallClientGone | CallClientBack | CallSettled | CallStopped
+)
 
 
-def statements(seq: int, at: int, event: _OfCall) -> list[Statement]:
+def statements(seq: int, at: int, event: _OfCall) -> list[Statement]:  # noqa: PLR0911 - a line for each event
     match event:
         case CallOpened():
             return [_opened(seq, at, event)]
@@ -395,6 +405,8 @@ def statements(seq: int, at: int, event: _OfCall) -> list[Statement]:
             return [(_HANDED_BACK, (at, id))]
         case CallClientGone(call=id):
             return [(_CLIENT_GONE, (at, id))]
+        case CallClientBack(call=id):
+            return [(_CLIENT_BACK, (id,))]
         case CallSettled():
             return _settled(seq, at, event)
         case CallStopped(call=id):
@@ -439,6 +451,7 @@ _STARTED = """
 UPDATE calls SET started_at = ?, started_seq = ?, allowed_by = ? WHERE id = ? AND started_seq IS NULL"""
 _HANDED_BACK = "UPDATE calls SET handed_back_at = ? WHERE id = ? AND handed_back_at IS NULL"
 _CLIENT_GONE = "UPDATE calls SET client_gone_at = ? WHERE id = ? AND client_gone_at IS NULL"
+_CLIENT_BACK = "UPDATE calls SET client_gone_at = NULL WHERE id = ?"
 # Other tools report the exit code of a terminal they look at, which is not how their own call ended.
 _RUNS_COMMAND = "tool IN ('execute_command', 'client_work')"
 _SETTLED = f"""

@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError
 
 from handrail.store.approvals import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.calls import (
+    CallClientBack,
     CallClientGone,
     CallHandedBack,
     CallOpened,
@@ -81,6 +82,7 @@ Event = Annotated[
     | CallStarted
     | CallHandedBack
     | CallClientGone
+    | CallClientBack
     | CallSettled
     | CallStopped
     | ApprovalOpened
@@ -149,6 +151,7 @@ __all__ = [
     "ApprovalExpired",
     "ApprovalOpened",
     "ApprovalWithdrawn",
+    "CallClientBack",
     "CallClientGone",
     "CallHandedBack",
     "CallOpened",

@@ -211,6 +211,29 @@ async def test_a_terminal_that_has_ended_is_released_as_well(here: RequestingAge
     assert (await here.fails("terminal/output", terminalId=terminal)).code == NOT_FOUND
 
 
+async def test_a_command_that_ended_by_itself_is_never_recorded_as_cancelled(here: RequestingAgent) -> None:
+    """The release comes after the exit, and before the call has its result."""
+    terminal = await here.terminal("read line; echo $line; exit 0")
+    call, process = call_of(here), here.office.terminals.get(terminal)
+    assert process is not None
+    ended: list[bool] = []
+
+    async def release_at_exit() -> None:
+        await process.wait()
+        assert call.outcome is None, "the call was settled before the release"
+        ended.append(here.gate.end(call, KILLED))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(release_at_exit)
+        await process.write(b"ready\n")
+    assert ended == [False]
+    assert call.outcome is not None
+    assert (call.outcome.ending, str(call.outcome.by)) == ("done", "execute_command")
+    assert call.outcome.result is not None
+    assert call.outcome.result.data["exit_code"] == 0
+    assert str(call.outcome.result.data["output"]).endswith("ready\n")
+
+
 @pytest.mark.parametrize("method", ["output", "wait_for_exit", "kill", "release"])
 @pytest.mark.parametrize(
     "odd", [{}, {"terminalId": "t0000000000"}, {"terminalId": 7}, {"terminalId": "../x"}]

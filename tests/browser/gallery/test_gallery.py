@@ -231,10 +231,10 @@ def test_a_terminal_says_what_a_person_must_know(page: Page, site: str) -> None:
     shown(page, site, "terminal: ")
     told = {
         "terminal: an agent's": "claude-code typed “npm run watch”",
-        "terminal: taken over": "You have it: agents cannot type until you release it",
+        "terminal: taken over": "You are in control. Agents cannot type until you release",
         "terminal: asks for a secret": "Waits for input: [sudo] password for ada: — only you can answer; it is not recorded",
         "terminal: seems to wait": "Seems to wait for input: ? Which framework would you like",
-        "terminal: larger than the room": "Drawn smaller than usual",
+        "terminal: larger than the room": "scaled down",
         "terminal: far too large": "The first 3.1 MB, 12,004 lines were dropped to keep within the limits",
         "terminal: ended": "It has ended; its output is kept.",
         "terminal: forgotten": "Its output was deleted",

@@ -47,7 +47,7 @@ def test_approve_shows_the_whole_command_and_where_it_runs(handrail: Home, agent
     out = handrail.ok("approve", handrail.asked()[0]["id"]).out
     assert command.replace("\u202e", "\\u{202e}") in out
     assert f"  in {handrail.workspace}\n" in out
-    assert "⚠ Holds what the eye would miss, spelled out here: 1 text direction override." in out
+    assert "⚠ Contains hidden characters, shown escaped: 1 text direction override." in out
 
 
 def test_a_denial_reaches_the_agent_with_its_reason(handrail: Home, agent: Agent) -> None:

@@ -59,7 +59,7 @@ def test_a_pattern_of_ones_own_is_about_the_kind_of_thing_that_is_suggested() ->
 
 def test_where_nothing_can_be_suggested_that_is_said_with_what_helps() -> None:
     with pytest.raises(
-        Failure, match=r"No rule can decide this one: .* `handrail approve a1` allows it once"
+        Failure, match=r"No rule can cover this call: .* `handrail approve a1` allows it once"
     ):
         suggested_rules(asked(), "session")
 

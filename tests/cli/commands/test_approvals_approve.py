@@ -68,7 +68,7 @@ def test_where_no_rule_can_help_nothing_is_answered(handrail: Home, agent: Agent
     asked = handrail.asked()[0]["id"]
     refused = handrail.run("approve", asked, "--always")
     assert refused.code == 1
-    assert refused.err.startswith("No rule can decide this one")
+    assert refused.err.startswith("No rule can cover this call")
     assert handrail.asked()[0]["status"] == "open"
     handrail.ok("deny", asked)
 

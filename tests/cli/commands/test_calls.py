@@ -45,6 +45,18 @@ def test_calls_have_the_shape_that_scripts_rely_on(handrail: Home, agent: Agent)
     ]
 
 
+def test_polls_of_one_agent_in_a_row_are_one_line_of_the_table(handrail: Home, agent: Agent) -> None:
+    (handrail.workspace / "a.txt").write_text("hello\n")
+    agent.answer(agent.call("read_file", path="a.txt"))
+    for _ in range(3):
+        agent.answer(agent.call("list_calls"))
+    newest, *others = [row["id"] for row in handrail.calls()]
+    table = handrail.ok("calls").out
+    assert newest in table
+    assert "and 2 more like it" in table
+    assert [each for each in others if each in table] == [others[-1]]
+
+
 def test_no_calls_yet_is_a_sentence_and_an_empty_list(alone: Home) -> None:
     alone.up()
     assert "handrail demo" in alone.ok("calls").err

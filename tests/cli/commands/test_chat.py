@@ -122,3 +122,17 @@ def test_a_line_for_an_agent_that_cannot_be_steered_is_queued_and_follows(handra
         assert screen.ends() == 0
     (row,) = handrail.ok("threads", "--here", "--json").json
     assert row["queued"] == 1
+
+
+def test_a_prompt_for_a_thread_at_work_waits_and_cancels_nothing(handrail: Home) -> None:
+    with Screen(handrail, "chat", "--agent", "demo", "--new") as first:
+        first.shows("> ")
+        first.type("hang\n")
+        first.shows("starting demo")
+        first.shows("at once.")
+        with Screen(handrail, "chat", "hello") as second:
+            second.shows("Connecting to Handrail")
+            second.shows("This thread is at work, so your prompt waits in its queue.")
+        (row,) = handrail.ok("threads", "--here", "--json").json
+        assert row["operation"] is not None
+        assert row["queued"] == 1

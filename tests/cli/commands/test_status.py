@@ -101,6 +101,16 @@ def test_config_tells_each_value_and_where_it_came_from(alone: Home) -> None:
     ).json
 
 
+def test_config_never_prints_a_secret(alone: Home) -> None:
+    agent = '[[agents]]\nname = "mine"\ncommand = ["mine"]\nenv = { ANTHROPIC_API_KEY = "sk-hidden-1", LANG = "C" }\n'
+    (alone.path / "config.toml").write_text(f'[ahp]\ntoken = "hidden-2"\n{agent}')
+    for words in (("config",), ("config", "--json"), ("config", "--show-origin")):
+        shown = alone.ok(*words).out
+        assert "hidden" not in shown
+        assert "ANTHROPIC_API_KEY" in shown
+        assert "ahp.token" in shown
+
+
 def test_config_and_up_refuse_a_rule_whose_example_does_not_hold(alone: Home) -> None:
     (alone.path / "config.toml").write_text(
         '[[rules]]\neffect = "allow"\ncommand = "git status"\nmatch = ["git push"]\n'

@@ -40,7 +40,7 @@ def test_what_it_allows_is_told_with_its_lines_and_what_it_forbids_holds_already
     assert found is not None
     assert found.sha == hashlib.sha256(TEXT.encode()).hexdigest()
     assert describe_allowances(found.config) == [
-        "allow whatever no rule is about, but for high risk (default_policy = allow)",
+        "allow everything else, except high risk (default_policy = allow)",
         "allow low risk (human_in_the_loop = false)",
         "allow command make\x1b[2J   (two\\nlines)   (line 3)",
         "allow tool write_file, pattern docs/**, agent claude-*, until 2027-01-31   (line 10)",

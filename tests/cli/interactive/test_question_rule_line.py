@@ -39,7 +39,7 @@ def test_a_pattern_of_ones_own_is_taken(handrail: Home, agent: Agent) -> None:
         screen.type("r")
         screen.shows(LINE)
         screen.type("touch  a $\n")
-        assert "Would allow `touch  a` and nothing more" in ready(screen, GOES_BACK)
+        assert "Would allow exactly `touch  a`" in ready(screen, GOES_BACK)
         screen.type("a")
         screen.shows("✓ allowed")
     assert made(handrail) == [("touch  a $", "project")]
@@ -96,5 +96,5 @@ def test_where_no_rule_can_decide_that_is_said(handrail: Home, agent: Agent) -> 
     with Screen(handrail, "approvals", "-f") as screen:
         assert "[r]ule" not in ready(screen)
         screen.type("r")
-        screen.shows("No rule can decide this one")
+        screen.shows("No rule can cover this call")
         ready(screen)

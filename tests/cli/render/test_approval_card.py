@@ -47,7 +47,7 @@ def test_a_command_is_whole_with_its_place_risk_and_reasons(capsys: pytest.Captu
 def test_what_hides_in_a_command_is_spelled_out_and_flagged(capsys: pytest.CaptureFixture[str]) -> None:
     out = shown(command("ls\x0brm\u2028-rf\r"), capsys)
     assert "ls\\vrm\\u{2028}-rf\\r" in out
-    assert "⚠ Holds what the eye would miss" in out
+    assert "⚠ Contains hidden characters" in out
 
 
 def test_a_diff_is_shown_line_by_line_and_no_odd_line_break_hides_in_it(
@@ -126,7 +126,7 @@ def test_what_would_be_typed_stands_with_its_terminal_owner_program_and_place(
     assert "  keys enter\n" in out
     assert "  typed into my shell (t1) of a person\n" in out
     assert "  read by bash, in /home/me\n" in out
-    assert "⚠ Holds what the eye would miss" in out
+    assert "⚠ Contains hidden characters" in out
 
 
 @pytest.mark.parametrize(

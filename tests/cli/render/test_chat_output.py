@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from handrail.cli.render.chat_output import AnswerPrinter, show_stop_reason
+from handrail.cli.render.markdown_lines import MarkdownLines
 
 
 def grown(kind: str, text: str = "", data: Any = None, n: int = 0) -> Any:
@@ -79,3 +80,20 @@ def test_nothing_that_is_said_can_drive_the_terminal(capsys: pytest.CaptureFixtu
 def test_only_an_unusual_end_is_told(stop: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     show_stop_reason(stop)
     assert capsys.readouterr().err == told
+
+
+def test_markdown_is_styled_line_by_line_and_its_words_stay() -> None:
+    lines = MarkdownLines()
+    text = "# Plan\n- **first** `ls -l`\n- [x] done\n```sh\n# no heading\n```\n> said\n2 * 3 * 4 and a_b_c\n\x1b[31mred"
+    shown = [lines.render(line) for line in text.split("\n")]
+    assert shown == [
+        [("Plan", "bold")],
+        ["• ", ("first", "bold"), (" ", ""), ("ls -l", "cyan")],
+        ["☑ ", ("done", "")],
+        [],
+        [("    # no heading", "cyan")],
+        [],
+        [("│ ", "dim"), ("said", "italic")],
+        [("2 * 3 * 4 and a_b_c", "")],
+        [("\\e[31mred", "")],
+    ]

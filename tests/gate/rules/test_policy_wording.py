@@ -14,7 +14,7 @@ from handrail.store.values import Effect
     [
         ("allow", {"command": "git status"}, "`git status …` in every trusted folder"),
         ("deny", {"command": "git push"}, "`git push …` everywhere"),
-        ("allow", {"command": "make $", "scope": "project"}, "`make` and nothing more in this project"),
+        ("allow", {"command": "make $", "scope": "project"}, "exactly `make` in this project"),
         (
             "allow",
             {"command": "make", "tool": "execute_command", "scope": "session"},

@@ -258,7 +258,7 @@ async def test_a_file_changed_by_hand_is_refused_with_the_difference(
     assert undo_actions(plan) == {"a": "refuse"}
     assert undo_message(plan, "a") == (
         "It was changed since, by hand or by a command, and that would be lost. "
-        "The diff is what undoing would change, that included."
+        "Undoing would also discard those later edits."
     )
     assert plan.files[0].diff.splitlines()[-2:] == ["-by hand", "+old"]
     done = await regret.undo.undo(call, plan.digest, ANN)

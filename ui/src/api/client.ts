@@ -65,6 +65,8 @@ export class Api {
   signOut = (id: string) => dataOf(this.http.DELETE("/api/sign-ins/{id}", at({ id })));
   pairEditor = (id: string, number: number) => dataOf(this.http.POST("/api/editors/{id}/pair", { ...at({ id }), body: { number } }));
   refuseEditor = (id: string) => dataOf(this.http.POST("/api/editors/{id}/refuse", at({ id })));
+  settings = () => dataOf(this.http.GET("/api/settings"));
+  stopEverything = () => dataOf(this.http.POST("/api/stop"));
   acceptPolicy = (digest: string) => dataOf(this.http.POST("/api/policy/accept", { body: { digest } }));
   folders = () => dataOf(this.http.GET("/api/folders"));
   trust = (folder: string, config: string | null) => dataOf(this.http.POST("/api/folders/trust", { body: { folder, config } }));
@@ -80,9 +82,11 @@ export class Api {
   takeTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/take", at({ id })));
   releaseTerminal = (id: string) => dataOf(this.http.POST("/api/terminals/{id}/release", at({ id })));
   pressKeys = (id: string, keys: readonly string[]) => dataOf(this.http.POST("/api/terminals/{id}/input", { ...at({ id }), body: { keys: [...keys], newline: true } }));
+  typeInto = (id: string, text: string) => dataOf(this.http.POST("/api/terminals/{id}/input", { ...at({ id }), body: { text, newline: true, keys: [] } }));
   searchOutput = (id: string, query: Query<"/api/terminals/{id}/search">) => dataOf(this.http.GET("/api/terminals/{id}/search", { params: { path: { id }, query } }));
   /** Fetched, not linked: a link cannot carry the bearer. */
   output = (id: string, query: OutputQuery) => dataOf(this.http.GET("/api/terminals/{id}/output", { params: { path: { id }, query }, ...DOWNLOAD }));
+  outputPage = (id: string, query: OutputQuery) => dataOf(this.http.GET("/api/terminals/{id}/output", { params: { path: { id }, query } }));
 
   threads = (query: Query<"/api/threads">) => dataOf(this.http.GET("/api/threads", { params: { query } }));
   thread = (id: string) => dataOf(this.http.GET("/api/threads/{id}", at({ id })));
@@ -93,6 +97,7 @@ export class Api {
   prompt = (id: string, body: PromptBody) => dataOf(this.http.POST("/api/threads/{id}/prompt", { ...at({ id }), body: sent(body) }));
   fork = (id: string, body: ForkBody) => dataOf(this.http.POST("/api/threads/{id}/fork", { ...at({ id }), body: sent(body) }));
   choose = (id: string, body: SettingBody) => dataOf(this.http.POST("/api/threads/{id}/setting", { ...at({ id }), body: sent(body) }));
+  mentions = (id: string, q: string) => dataOf(this.http.GET("/api/threads/{id}/files", { params: { path: { id }, query: { q, limit: 12 } } }));
   sendQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/send", at({ id, message })));
   steerQueued = (id: string, message: string) => dataOf(this.http.POST("/api/threads/{id}/queue/{message}/steer", at({ id, message })));
   dropQueued = (id: string, message: string) => dataOf(this.http.DELETE("/api/threads/{id}/queue/{message}", at({ id, message })));

@@ -1,5 +1,5 @@
 /**
- * Keyboard shortcuts, off while a text field has the focus. `?` lists the same table.
+ * Keyboard shortcuts, off while a text field has the focus; in the message field they act with Alt. `?` lists the same table.
  *
  * Handles single keys and two-key sequences. Whether an action is allowed is decided by the guard (inboxController).
  */
@@ -25,7 +25,8 @@ export class Keyboard {
   }
 
   readonly press = (event: KeyboardEvent): void => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
+    if (event.altKey) return this.pressAlt(event);
     if (isTyping(event.target) && event.key !== "Escape") return;
     const stroke = this.stroke(event);
     const key = this.keys.get(stroke);
@@ -33,6 +34,16 @@ export class Keyboard {
     event.preventDefault();
     if (!event.repeat || key.repeats) key.act();
   };
+
+  /** While a message is written, Alt and a letter act on the card above it. By its place: with Alt a key may mean another letter. */
+  private pressAlt(event: KeyboardEvent): void {
+    const letter = /^Key([A-Z])$/.exec(event.code)?.[1];
+    if (!letter || !(event.target instanceof HTMLElement) || !event.target.matches("[data-composer]")) return;
+    const key = this.keys.get(event.shiftKey ? `Shift+${letter}` : letter.toLowerCase());
+    if (!key) return;
+    event.preventDefault();
+    if (!event.repeat) key.act();
+  }
 
   /** The key's name, with a `g` that came just before. */
   private stroke(event: KeyboardEvent): string {

@@ -16,6 +16,9 @@ export function answering(approval: TrackedApproval | null, guard: InputGuard, m
       propose,
       edit: (_, { input }) => Promise.resolve(edited(approval, input ?? {})),
       proposal: () => Promise.reject(new Error("The gallery proposes nothing.")),
+      output: () => Promise.reject(new Error("The gallery has no output.")),
+      outputPage: () => Promise.reject(new Error("The gallery has no output.")),
+      typeInto: () => Promise.reject(new Error("The gallery has no terminals.")),
     },
   };
   const answers = new Answers(context);

@@ -22,9 +22,9 @@ const used = (hits: number, ago: number): Partial<RuleView> => ({ hits, last_use
 const BUILTIN = { builtin: true } as const;
 
 export const folders: FolderView[] = [
-  { folder: WORKSPACE, trusted: true, trusted_at: NOW - 90 * HOUR, by: "a person on the page", config: "ab".repeat(32), problem: "" },
-  { folder: "/home/ada/downloads/somebody-elses-project", trusted: false, trusted_at: null, by: null, config: "cd".repeat(32), problem: "Its `.handrail/config.toml` changed since it was trusted." },
-  { folder: "/home/ada/notes", trusted: false, trusted_at: null, by: null, config: null, problem: "" },
+  { folder: WORKSPACE, trusted: true, trusted_at: NOW - 90 * HOUR, by: "a person on the page", config: "ab".repeat(32), problem: "", exists: true },
+  { folder: "/home/ada/downloads/somebody-elses-project", trusted: false, trusted_at: null, by: null, config: "cd".repeat(32), problem: "Its `.handrail/config.toml` changed since it was trusted.", exists: true },
+  { folder: "/home/ada/notes", trusted: false, trusted_at: null, by: null, config: null, problem: "", exists: true },
 ];
 
 export const book: RulesView = {

@@ -4,7 +4,8 @@
  * Bounded: old blocks are dropped, and the first kept offset is known. Frames of megabytes are decoded only as far as
  * they are kept.
  */
-import { renderLine, renderLines } from "./ansi.ts";
+import { renderStyled } from "./ansi.ts";
+import type { StyledText } from "./sgr.ts";
 
 export interface OutputFrame {
   /** Absolute offset of its first byte. */
@@ -16,7 +17,11 @@ export interface OutputBlock {
   /** Absolute offset of its first byte: its identity. */
   readonly from: number;
   readonly lines: number;
-  readonly text: string;
+  readonly pieces: readonly StyledText[];
+}
+
+export function textOf(pieces: readonly StyledText[]): string {
+  return pieces.map(({ text }) => text).join("");
 }
 
 /** The browser lays out a block as one text node. */
@@ -32,10 +37,12 @@ const NEWLINE = 10;
 export class OutputTail {
   blocks: readonly OutputBlock[] = [];
   /** The current line, as rendered now. */
-  open = "";
+  open: readonly StyledText[] = [];
   /** Offset after the last byte taken. */
   end = 0;
   private rest: Uint8Array = new Uint8Array(0);
+  /** The style at the end of the blocks. */
+  private style = "";
   private readonly decoder = new TextDecoder();
 
   /** Offset of the first byte that is still shown. */
@@ -51,12 +58,13 @@ export class OutputTail {
       if (known < 0) this.restart(offset);
       this.push(known > 0 ? bytes.subarray(known) : bytes);
     }
-    this.open = this.rest.length ? renderLine(this.decoder.decode(this.rest)) : "";
+    this.open = this.rest.length ? renderStyled(this.decoder.decode(this.rest), this.style).pieces : [];
     this.trim();
   }
 
   private restart(offset: number): void {
     this.blocks = [];
+    this.style = "";
     this.rest = new Uint8Array(0);
     this.end = offset;
   }
@@ -67,7 +75,7 @@ export class OutputTail {
     let at = startOfLast(all, KEPT_LINES);
     const blocks = at > 0 ? [] : [...this.blocks];
     for (let cut = cutAfter(all, at, room(blocks)); cut.end > at; cut = cutAfter(all, at, room(blocks))) {
-      append(blocks, base + at, cut.lines, this.text(all.subarray(at, cut.end)));
+      append(blocks, base + at, cut.lines, this.render(all.subarray(at, cut.end)));
       at = cut.end;
     }
     this.blocks = blocks;
@@ -75,9 +83,11 @@ export class OutputTail {
     this.end = base + all.length;
   }
 
-  private text(bytes: Uint8Array): string {
+  private render(bytes: Uint8Array): StyledText[] {
     const text = this.decoder.decode(bytes);
-    return text.endsWith("\n") ? renderLines(text) : `${renderLines(text)}\n`;
+    const { pieces, style } = renderStyled(text.endsWith("\n") ? text : `${text}\n`, this.style);
+    this.style = style;
+    return pieces;
   }
 
   private trim(): void {
@@ -145,10 +155,10 @@ function characterStart(bytes: Uint8Array, at: number): number {
   return start;
 }
 
-function append(blocks: OutputBlock[], from: number, lines: number, text: string): void {
+function append(blocks: OutputBlock[], from: number, lines: number, pieces: readonly StyledText[]): void {
   const last = blocks.at(-1);
-  if (last && last.lines < BLOCK_LINES) blocks[blocks.length - 1] = { from: last.from, lines: last.lines + lines, text: last.text + text };
-  else blocks.push({ from, lines, text });
+  if (last && last.lines < BLOCK_LINES) blocks[blocks.length - 1] = { from: last.from, lines: last.lines + lines, pieces: [...last.pieces, ...pieces] };
+  else blocks.push({ from, lines, pieces });
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

@@ -35,7 +35,7 @@ test("controls, zero-width characters, odd spaces, tags and half characters are 
 test("the warning counts what is hidden by kind", () => {
   assert.equal(
     hiddenTextWarning("rm \u200b\u200b-rf\u202e"),
-    "Holds what the eye would miss, spelled out here: 2 zero-width characters, 1 text direction override.",
+    "Contains hidden characters, shown escaped: 2 zero-width characters, 1 text direction override.",
   );
 });
 

@@ -41,7 +41,7 @@ export function hiddenTextWarning(text: string): string | null {
   for (const { flag } of visiblePieces(text)) if (flag) kinds.set(kindOf(flag), (kinds.get(kindOf(flag)) ?? 0) + 1);
   if (kinds.size === 0) return null;
   const parts = [...kinds].map(([kind, count]) => (count === 1 ? `1 ${kind}` : `${count} ${plural(kind)}`));
-  return `Holds what the eye would miss, spelled out here: ${parts.join(", ")}.`;
+  return `Contains hidden characters, shown escaped: ${parts.join(", ")}.`;
 }
 
 function spelled(character: string): string {

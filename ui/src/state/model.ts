@@ -201,6 +201,8 @@ class Draft {
         return this.change(event.call, { handed_back: true });
       case "CallClientGone":
         return this.change(event.call, { client_gone: true });
+      case "CallClientBack":
+        return this.change(event.call, { client_gone: false });
       case "CallSettled":
         return this.settle(event, at);
       case "CallStopped":

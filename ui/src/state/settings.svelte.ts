@@ -1,6 +1,9 @@
 /** Settings of this browser: theme, sound, notifications. Kept in localStorage; nothing secret. */
 
 export type Theme = "system" | "light" | "dark";
+/** What a sound or a notification is about: a question, a prompt of a command, a client that ended or wants attention. */
+export type AlertKind = "approval" | "input" | "client";
+const KINDS: readonly AlertKind[] = ["approval", "input", "client"];
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
 class Settings {
@@ -10,6 +13,12 @@ class Settings {
   reader = $state(stored("reader", ["off", "on"], "off") === "on");
   /** After a decision of this tab: open the next question, or stay. */
   advance = $state(stored("after-decision", ["next", "stay"], "next") === "next");
+  /** Kinds of news that make no sound and no notification. */
+  muted = $state<readonly AlertKind[]>(storedList("muted", KINDS));
+  /** Hours without sound and notifications, as `22-7`; empty for none. */
+  quiet = $state(storedHours());
+  /** Wrap long lines of a command's output. */
+  wrap = $state(stored("wrap", ["off", "on"], "on") === "on");
   split = $state(stored("diff", ["unified", "split"], "unified") === "split");
 
   constructor() {
@@ -19,6 +28,12 @@ class Settings {
   nextTheme(): void {
     this.theme = THEMES[(THEMES.indexOf(this.theme) + 1) % THEMES.length] ?? "system";
     keep("theme", this.theme);
+    this.paint();
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    keep("theme", theme);
     this.paint();
   }
 
@@ -43,6 +58,26 @@ class Settings {
     keep("after-decision", on ? "next" : "stay");
   }
 
+  setMuted(kind: AlertKind, muted: boolean): void {
+    this.muted = muted ? [...new Set([...this.muted, kind])] : this.muted.filter((one) => one !== kind);
+    keep("muted", this.muted.join(","));
+  }
+
+  setQuiet(hours: string): void {
+    this.quiet = hours;
+    keep("quiet", hours);
+  }
+
+  /** Whether news of this kind may make a sound and a notification at this hour. */
+  alerts(kind: AlertKind, hour: number): boolean {
+    return !this.muted.includes(kind) && !isQuiet(this.quiet, hour);
+  }
+
+  setWrap(on: boolean): void {
+    this.wrap = on;
+    keep("wrap", on ? "on" : "off");
+  }
+
   setSplit(on: boolean): void {
     this.split = on;
     keep("diff", on ? "split" : "unified");
@@ -56,6 +91,31 @@ class Settings {
 
   private paint(): void {
     document.documentElement.dataset.theme = this.theme;
+  }
+}
+
+/** Whether an hour (0 to 23) is within hours such as `22-7`, which may go over midnight. */
+export function isQuiet(hours: string, hour: number): boolean {
+  const [from, to] = hours.split("-").map(Number);
+  if (from === undefined || to === undefined || from === to) return false;
+  return from < to ? hour >= from && hour < to : hour >= from || hour < to;
+}
+
+function storedHours(): string {
+  try {
+    const value = localStorage.getItem("handrail.quiet") ?? "";
+    return /^\d{1,2}-\d{1,2}$/.test(value) ? value : "";
+  } catch {
+    return "";
+  }
+}
+
+function storedList<T extends string>(name: string, allowed: readonly T[]): readonly T[] {
+  try {
+    const values = (localStorage.getItem(`handrail.${name}`) ?? "").split(",");
+    return allowed.filter((one) => values.includes(one));
+  } catch {
+    return [];
   }
 }
 

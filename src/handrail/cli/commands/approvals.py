@@ -105,7 +105,7 @@ Scope = Literal["session", "project", "user"]
 _SUBJECTS: tuple[Literal["command", "path", "host"], ...] = ("command", "path", "host")
 """The fields of a rule that may hold its pattern, besides `pattern`."""
 NO_RULE = (
-    "No rule can decide this one: what is not fully understood, and places that are never allowed without a person, "
+    "No rule can cover this call: what is not fully understood, and places that are never allowed without a person, "
     "always need your approval."
 )
 

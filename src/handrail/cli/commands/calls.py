@@ -122,7 +122,7 @@ def _print(row: CallView) -> None:
     word, style = format_outcome(row)
     why = row["message"].partition("\n")[0] if row["status"] in ("failed", "denied") else ""
     at = format_time_of_day(row["ended_at"] or row["ran_at"] or row["started_at"])
-    where = f"{at}  {row['id']}  {_format_times(row)}{format_caller(row)}  {row['tool']}  "
+    where = f"{at}  {row['id']}  {_format_times(row)}{format_caller(row)}  {_tool_name(row)}  "
     say(
         (f"{word:<13}", style),
         f"  {where}",
@@ -146,11 +146,38 @@ def _print_table(rows: list[CallView]) -> None:
     names += ["CALLER"] if columns >= NARROW else []
     names += ["TOOL"] if columns >= MEDIUM else []
     names.append("TITLE")
-    cells = [_cells(row) for row in rows]
+    cells = [_cells(row, times) for row, times in _fold_polls(rows)]
     print_table(names, [[row[name] for name in names] for row in cells])
 
 
-def _cells(row: CallView) -> dict[str, Piece]:
+_POLLS = frozenset({"wait_for_call", "get_call", "list_calls"})
+"""Tools with which an agent asks for calls that it made before."""
+
+
+def _fold_polls(rows: list[CallView]) -> list[tuple[CallView, int]]:
+    """The calls, newest first, with polls of one client in a row as one, and how many it stands for."""
+    folded: list[tuple[CallView, int]] = []
+    for row in rows:
+        last, times = folded[-1] if folded else (row, 0)
+        if times and _is_poll(row) and _is_poll(last) and row["caller"]["key"] == last["caller"]["key"]:
+            folded[-1] = (last, times + 1)
+        else:
+            folded.append((row, 1))
+    return folded
+
+
+def _is_poll(row: CallView) -> bool:
+    return row["tool"] in _POLLS and row["status"] == "done"
+
+
+def _tool_name(row: CallView) -> str:
+    """The tool. What a client or an agent does itself goes by internal names."""
+    own = {"client_work": "its own tool", "agent_work": "its own tool", "agent_form": "form"}
+    return own.get(row["tool"], row["tool"])
+
+
+def _cells(row: CallView, times: int) -> dict[str, Piece]:
+    more = f"  and {times - 1} more like it" if times > 1 else ""
     return {
         "AT": format_time_of_day(row["started_at"]),
         "ID": row["id"],
@@ -158,8 +185,8 @@ def _cells(row: CallView) -> dict[str, Piece]:
         "RAN": format_ran(row),
         "WAITED": format_waited(row),
         "CALLER": format_caller(row),
-        "TOOL": row["tool"],
-        "TITLE": row["title"] + _decision_note(row),
+        "TOOL": _tool_name(row),
+        "TITLE": row["title"] + _decision_note(row) + more,
     }
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +26,7 @@ from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import workspace
 from handrail.cli.interactive.keyboard import TypedLines
 from handrail.cli.render.chat_output import AnswerPrinter, StatusLine, show_stop_reason
+from handrail.cli.render.formats import format_clock
 from handrail.cli.render.output import note, print_json, say
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 
@@ -75,19 +77,32 @@ def chat(
     text = " ".join(prompt or ()) or _read_piped_prompt()
     if as_json_ and not text:
         raise typer.BadParameter("Give a prompt, or pipe one in: --json is for programs.")
-    with Live("person") as live:
+    status = StatusLine()
+    status.show("Connecting to Handrail…")
+    with _clear_at_end(status), Live("person") as live:
         row = _select_thread(live.link, thread, new, agent, folder)
         name = agent or row["agent"]
         recipient = Recipient(agent, provider_variables_for(name, os.environ))
+        status.clear()
         if as_json_:
             stop = prompt_as_json(live, row["id"], text, recipient)
         elif text:
-            stop = TerminalView(live, row["id"], thoughts).prompt(text, recipient)
+            if sys.stderr.isatty():
+                note((f"{name} · {exact_line(row['title']) or 'a new conversation'} ({row['id']})", "dim"))
+            stop = TerminalView(live, row["id"], thoughts, name).prompt(text, recipient)
         else:
             _show_greeting(row, name)
-            stop = converse(TerminalView(live, row["id"], thoughts, TypedLines()), recipient)
+            stop = converse(TerminalView(live, row["id"], thoughts, name, TypedLines()), recipient)
     if stop != "end_turn":
         raise typer.Exit(Code.FAILED)
+
+
+@contextmanager
+def _clear_at_end(status: StatusLine) -> Generator[None]:
+    try:
+        yield
+    finally:
+        status.clear()
 
 
 def _select_thread(
@@ -131,12 +146,20 @@ LEAVE = ("/quit", "/exit", "/q")
 class TerminalView:
     """Shows a conversation on the terminal."""
 
-    def __init__(self, live: Live, thread: str, thoughts: bool, typed: TypedLines | None = None) -> None:
+    def __init__(
+        self, live: Live, thread: str, thoughts: bool, agent: str, typed: TypedLines | None = None
+    ) -> None:
+        self._agent = agent
+        self._since = time.monotonic()
+        """When the prompt was sent, or its answer last grew."""
+        self._has_answered = False
         self._printer = AnswerPrinter(thoughts=thoughts)
         self._status = StatusLine()
         self._session = ChatSession(live, thread, self, typed)
 
     def prompt(self, text: str, recipient: Recipient) -> str:
+        self._since = time.monotonic()
+        self.tick("")
         try:
             stop = self._session.prompt(text, recipient)
         finally:
@@ -147,6 +170,7 @@ class TerminalView:
     def show_parts(self, flow: ThreadFlow) -> None:
         if flow["parts"]:
             self._status.clear()
+            self._since, self._has_answered = time.monotonic(), True
         for part in flow["parts"]:
             self._printer.show(part)
 
@@ -155,7 +179,11 @@ class TerminalView:
 
     def tick(self, activity: str) -> None:
         if not self._printer.has_open_line:  # streaming text already shows progress
-            self._status.show(activity)
+            self._status.show(activity or self._describe_wait())
+
+    def _describe_wait(self) -> str:
+        what = f"{self._agent} is at work" if self._has_answered else f"starting {self._agent}"
+        return f"{what} · {format_clock(time.monotonic() - self._since)}"
 
     def end_line(self) -> None:
         self._status.clear()

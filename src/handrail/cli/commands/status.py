@@ -132,12 +132,12 @@ def config(
     as_json_: AsJson = False,
 ) -> None:
     """Show the effective settings."""
-    from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
+    from handrail.config import BadConfig, mask_secrets, settings  # noqa: PLC0415 - pydantic, which most commands do without
     from handrail.doctor.checks import check_rules  # noqa: PLC0415 - imports the rules engine
 
     path = Places.find(os.environ).config
     try:
-        values = settings(path)
+        values = [mask_secrets(each) for each in settings(path)]
         check_rules(path)
     except BadConfig as problem:
         raise Failure(str(problem)) from None
@@ -213,4 +213,4 @@ def _format_toml(value: object) -> str:
         case int() | float():
             return str(value)
         case _:  # strings and lists of strings are the same in TOML and JSON
-            return json.dumps(value)
+            return json.dumps(value, ensure_ascii=False)

@@ -32,7 +32,7 @@ LARGEST = 256 * 1024
 """Maximum bytes of a project file; the daemon reads less."""
 _ABOUT = ("tool", "pattern", "command", "path", "host", "server", "agent")
 _DEFAULTS = {
-    "allow": "allow whatever no rule is about, but for high risk (default_policy = allow)",
+    "allow": "allow everything else, except high risk (default_policy = allow)",
     "ask": "ask about calls that no rule matches, even if your own default denies them (default_policy = ask)",
 }
 

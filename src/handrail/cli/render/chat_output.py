@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from handrail.cli.exact import escape_line_breaks, exact_line, exact_text
 from handrail.cli.render.formats import format_clock
+from handrail.cli.render.markdown_lines import MarkdownLines
 from handrail.cli.render.output import Piece, note, say, width, write_text
 
 if TYPE_CHECKING:
@@ -35,11 +36,19 @@ class AnswerPrinter:
         self._open: tuple[str, int] | None = None
         """The part whose last line has no newline yet."""
         self._seen: dict[tuple[str, int], object] = {}
+        self._styles = sys.stdout.isatty()
+        self._markdown = MarkdownLines()
+        self._is_markdown = False
+        """Whether the open part is Markdown."""
+        self._unfinished = ""
+        """The last line of Markdown so far: it is styled, and printed, when it is whole."""
 
     def show(self, growth: Growth) -> None:
         """Print a part that is new, has grown or has changed."""
         part = (growth["message"], growth["n"])
         match growth["kind"]:
+            case "text" if self._styles:
+                self._render(part, growth["text"])
             case "text":
                 self._grow(part, growth, "")
             case "thought":
@@ -63,18 +72,31 @@ class AnswerPrinter:
     @property
     def has_open_line(self) -> bool:
         """Whether the last printed line has no newline yet."""
-        return self._open is not None
+        return self._open is not None and not self._is_markdown
 
     def end_line(self) -> None:
         """End the open line before something else is written."""
-        if self._open is not None:
-            self._open = None
+        unfinished, self._unfinished = self._unfinished, ""
+        if unfinished:
+            say(*self._markdown.render(unfinished))
+        elif self.has_open_line:
             say("")
+        self._open = None
+
+    def _render(self, part: tuple[str, int], chunk: str) -> None:
+        if self._open != part:
+            self.end_line()
+            self._markdown = MarkdownLines()
+        self._open, self._is_markdown = part, True
+        *lines, self._unfinished = (self._unfinished + chunk).split("\n")
+        for line in lines:
+            if (pieces := self._markdown.render(line)) or not line:
+                say(*pieces)
 
     def _grow(self, part: tuple[str, int], growth: Growth, style: str) -> None:
         if self._open != part:
             self.end_line()
-        self._open = part
+        self._open, self._is_markdown = part, False
         chunk = growth["text"]
         if style and sys.stdout.isatty():
             sys.stdout.write("\x1b[2m")

@@ -178,7 +178,7 @@ def default_of(here: FolderSettings) -> Builtin:
     return Builtin(
         name="default policy",
         effect=here.default,
-        words="whatever no rule is about",
+        words="everything else",
         why=DEFAULT_WHY[here.default],
         applies=lambda _: True,
     )
@@ -213,7 +213,7 @@ def _about(rule: Rule) -> str:
     tool = f"{rule.tool}: " if rule.tool not in (None, "execute_command") else ""
     if rule.command is not None:
         exact = rule.command.removesuffix("$").rstrip()
-        return f"{tool}`{exact}` and nothing more" if exact != rule.command else f"{tool}`{rule.command} …`"
+        return f"{tool}exactly `{exact}`" if exact != rule.command else f"{tool}`{rule.command} …`"
     if rule.path is not None:
         return f"{tool or 'files: '}`{rule.path}`"
     if rule.host is not None:

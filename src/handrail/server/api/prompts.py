@@ -3,14 +3,16 @@
 import base64
 import binascii
 from collections.abc import Sequence
+from typing import Annotated
 
 import anyio.to_thread
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from handrail.agents.conversation import thread_prompts
 from handrail.agents.conversation.send_prompt import PromptPart
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 from handrail.server.api import threads
+from handrail.server.api.mention_search import search_mentions
 from handrail.server.api.thread_models import ImageBody, PromptBody, Prompted, SettingBody
 from handrail.server.context import ServerContext, actor_of
 from handrail.store.blobs import BlobUnavailable, image_mime
@@ -34,6 +36,15 @@ def routes(context: ServerContext) -> APIRouter:
         )
         await context.threads.written()  # the prompt is on disk before it is acknowledged
         return _prompted_view(id, prompted)
+
+    @router.get("/threads/{id}/files")
+    async def files(
+        id: str,
+        q: Annotated[str, Query(max_length=200)] = "",
+        limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    ) -> list[str]:
+        record = await threads.get_record(context, id)
+        return await search_mentions(record.workspace, q, limit) if record.workspace else []
 
     @router.post("/threads/{id}/queue/{message}/send")
     async def send_now(id: str, message: str, request: Request) -> Prompted:

@@ -1,5 +1,6 @@
 """JSON models of rules, rule tests, trusted folders and undo, and the conversion to them."""
 
+import os.path
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -80,6 +81,8 @@ class FolderView(Wire):
     by: str | None
     config: str | None
     """SHA-256 of its `.handrail/config.toml`; None if it has no such file."""
+    exists: bool
+    """False if the folder was deleted or moved."""
     problem: str
     """An error in that file, or a notice that it changed since it was trusted."""
 
@@ -283,6 +286,7 @@ def folder_view(folder: FolderTrust, record: FolderRecord | None) -> FolderView:
         trusted_at=record.trusted_at if record else None,
         by=record.by if record else None,
         config=folder.config,
+        exists=os.path.isdir(folder.folder),  # noqa: PTH112 - as it is named, not resolved
         problem=folder.problem,
     )
 

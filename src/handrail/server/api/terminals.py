@@ -65,7 +65,7 @@ def routes(context: ServerContext) -> APIRouter:
         match body.which:
             case "agent_gone":
                 chosen = [live.id for live in context.terminals.live.values() if live.agent_gone]
-        return await _close_all(context, chosen, str(actor_of(request)))
+        return await close_all(context, chosen, str(actor_of(request)))
 
     @router.get("/terminals/{id}")
     async def terminal(id: str) -> TerminalDetail:
@@ -90,7 +90,7 @@ async def _close(context: ServerContext, id: str, by: str) -> Closed:
     return closed_view(await load_fresh_view(context, id, live), report, _describe_report(report))
 
 
-async def _close_all(context: ServerContext, ids: Sequence[str], by: str) -> list[Closed]:
+async def close_all(context: ServerContext, ids: Sequence[str], by: str) -> list[Closed]:
     """Close several terminals at the same time: each may take the whole grace."""
     closed: list[Closed] = []
 

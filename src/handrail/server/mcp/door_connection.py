@@ -95,11 +95,13 @@ class DoorServer:
             connection.opened(context.request_id, call.id, acts=self._mcp.acts(call))
 
         self._connections.add(connection)
+        self._mcp.gate.mark_client_back(peer.key)
         try:
             await connection.serve(self._mcp.server(ConnectionHooks(caller=caller, opened=opened)))
         finally:
             self._connections.discard(connection)
             connection.close()
+            self._mcp.gate.mark_client_left(peer.key)
             self._left += 1
             if connection.was_crowded or self._left >= RELEASE_AFTER:
                 self._release_memory()

@@ -63,7 +63,7 @@ class McpServers:
     """Creates one SDK server per connection; all share the gate."""
 
     def __init__(self, gate: Gate, hooks: Hooks, wait_seconds: float) -> None:
-        self._gate = gate
+        self.gate = gate
         self._hooks = hooks
         self._wait_seconds = wait_seconds
         described = {name: _describe_tool(tool) for name, tool in gate.toolbox.items() if tool.listed}
@@ -104,7 +104,7 @@ class McpServers:
 
     def acts(self, call: Call) -> bool:
         """Whether a call may change anything. A call of an unknown tool may not: it never runs."""
-        tool = self._gate.toolbox.get(call.tool)
+        tool = self.gate.toolbox.get(call.tool)
         return tool is not None and not tool.reads_only
 
     async def _call(
@@ -124,7 +124,7 @@ class McpServers:
         )
         try:
             if not has_progress and gone is None:
-                reply = await self._gate.submit(request, lambda call: line.opened(context, call))
+                reply = await self.gate.submit(request, lambda call: line.opened(context, call))
             else:
                 reply = await self._submit_with_progress(line, context, request, gone)
         except MCPError:
@@ -162,7 +162,7 @@ class McpServers:
             if gone is not None:
                 group.start_soon(_cancel_when_gone, gone, group.cancel_scope)
             try:
-                return await self._gate.submit(request, opened)
+                return await self.gate.submit(request, opened)
             except Exception as error:  # raised again below, outside the ExceptionGroup
                 problem = error
             finally:
@@ -172,7 +172,7 @@ class McpServers:
         return None
 
     def _result(self, reply: Reply) -> types.CallToolResult:
-        salvage = self._gate.salvage(reply.call) if reply.outcome is None else None
+        salvage = self.gate.salvage(reply.call) if reply.outcome is None else None
         return to_result(reply, salvage and salvage.result)
 
 

@@ -218,6 +218,15 @@ class ExecuteCommand(Tool[ExecuteCommandInput, CommandPlan | TypedPlan]):
         if terminal is None or not isinstance(plan, CommandPlan):
             return None
         output = read_output(terminal.tail, plan.input.output_head, plan.input.output_tail)
+        left = terminal.exit
+        if left is not None and not left.lost:  # `run` has not built the result yet
+            return Salvage(
+                result=_exit_result(plan, terminal, output, left, time.time() - terminal.created_at),
+                message=COMPLETED,
+                runs_on=False,
+                receipt=_receipt(terminal),
+                ended=True,
+            )
         data = _data(plan, terminal, output)
         data["exit_code"] = None
         if terminal.asks is not None:
@@ -333,9 +342,13 @@ async def _result(plan: CommandPlan, terminal: Terminal, exit: Exit, took: float
     params = plan.input
     output = read_output(terminal.tail, params.output_head, params.output_tail)
     output = await matching_lines(params, terminal.tail, output)
+    return _exit_result(plan, terminal, output, exit, took)
+
+
+def _exit_result(plan: CommandPlan, terminal: Terminal, output: Output, exit: Exit, took: float) -> Result:
     data = _data(plan, terminal, output)
     data |= {"exit_code": exit.code, "signal": exit.signal, "duration_ms": round(took * 1000)}
-    return answer(f"{data['output']}\n[{_ending(exit)}, {took:.1f} s]", data, params.response_format)
+    return answer(f"{data['output']}\n[{_ending(exit)}, {took:.1f} s]", data, plan.input.response_format)
 
 
 def _ending(exit: Exit) -> str:

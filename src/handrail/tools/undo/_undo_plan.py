@@ -233,7 +233,7 @@ def _plan_refusal(target: Target, conflict: UndoConflict, blobs: Blobs) -> Step:
     if left is not None:
         diff, shows = _diff(path, left, now), " The diff is what was changed since."
     elif then is not None and now is not None:
-        diff, shows = _diff(path, now, then), " The diff is what undoing would change, that included."
+        diff, shows = _diff(path, now, then), " Undoing would also discard those later edits."
     else:
         diff, shows = _NO_DIFF, ""
     return Step(file=_build_file(target, "refuse", conflict.sentence + shows, diff))

@@ -22,7 +22,7 @@ export interface AnswerContext {
   /** The approval was fetched: an empty list of suggestions means that there are none. */
   known(): boolean;
   send(approval: TrackedApproval, body: AnswerBody): void;
-  readonly api: Pick<Api, "edit" | "propose" | "proposal">;
+  readonly api: Pick<Api, "edit" | "propose" | "proposal" | "output" | "outputPage" | "typeInto">;
 }
 
 export class Answers {
@@ -166,7 +166,7 @@ export const STALE = "The file changed on disk, so this can no longer be written
 
 const LOADING = "The details of this call are still loading; try again in a moment.";
 
-export const NO_RULE = "No rule can decide this one: what Handrail does not fully understand, and places that are never allowed without a person, always ask.";
+export const NO_RULE = "No rule can cover this call: what Handrail does not fully understand, and places that are never allowed without a person, always ask.";
 
 /** The generated type requires every field that has a default. */
 function withDefaults(rule: RuleBody): CompleteRule {

@@ -7,7 +7,7 @@ import { headline } from "../../lib/callText.ts";
 import { inputRequestText } from "../../lib/terminalText.ts";
 import { visibleText } from "../../lib/visibleText.ts";
 import type { Model, TrackedApproval, TrackedTerminal } from "../../state/model.ts";
-import { settings } from "../../state/settings.svelte.ts";
+import { type AlertKind, settings } from "../../state/settings.svelte.ts";
 import { clientNews, type ClientState } from "../clients/clientText.ts";
 import { openApprovals, terminalsNeedingInput } from "./sections.ts";
 
@@ -17,12 +17,13 @@ const BURST_MS = 400;
 /** A question or a terminal that waits for the person. */
 export interface Need {
   readonly id: string;
+  readonly kind: AlertKind;
   /** Built lazily: hundreds may be open, and every event collects them. */
   says(): string;
 }
 
 export function collectNeeds(model: Model): Need[] {
-  return [...openApprovals(model).map((approval) => ({ id: approval.id, says: () => said(approval) })), ...terminalsNeedingInput(model).map(toBeTyped)];
+  return [...openApprovals(model).map((approval) => ({ id: approval.id, kind: "approval" as const, says: () => said(approval) })), ...terminalsNeedingInput(model).map(toBeTyped)];
 }
 
 export class Attention {
@@ -53,7 +54,7 @@ export class Attention {
     this.clients = new Map(states.map((state) => [state.client.key, state]));
     for (const state of states) {
       const text = clientNews(known.get(state.client.key), state, now);
-      if (text) this.speak(text);
+      if (text) this.speak(text, ["client"]);
     }
   }
 
@@ -63,11 +64,12 @@ export class Attention {
     this.fresh = [];
     if (fresh.length === 0) return;
     const text = fresh.length > 1 ? `${fresh.length} calls need you` : (fresh[0]?.says() ?? "");
-    this.speak(text);
+    this.speak(text, fresh.map(({ kind }) => kind));
   }
 
-  private speak(text: string): void {
+  private speak(text: string, kinds: readonly AlertKind[]): void {
     this.announce(text);
+    if (!kinds.some((kind) => settings.alerts(kind, new Date().getHours()))) return;
     if (settings.sound) playChime();
     if (settings.notify && document.hidden) showNotification(text);
   }
@@ -79,7 +81,7 @@ function said(first: TrackedApproval): string {
 }
 
 function toBeTyped({ id, name, asks }: TrackedTerminal): Need {
-  return { id: `${id} ${asks?.since ?? 0}`, says: () => `Needs you: ${visibleText(name).slice(0, 60)} ${asks ? inputRequestText(asks) : ""}` };
+  return { id: `${id} ${asks?.since ?? 0}`, kind: "input", says: () => `Needs you: ${visibleText(name).slice(0, 60)} ${asks ? inputRequestText(asks) : ""}` };
 }
 
 export function showNotification(text: string): void {

@@ -59,6 +59,15 @@ export class RuleStore {
     }
   }
 
+  /** Makes the changed rule, then revokes the one that it was. Resolves to an error message, or "". */
+  async replace({ rule, words }: RuleView, body: RuleBody): Promise<string> {
+    const problem = await this.make(body);
+    if (problem) return problem;
+    const back = ruleBody(rule, Date.now());
+    await this.done(() => this.api.revoke(rule.id), () => back && toasts.offer(`Changed: ${words}`, "Bring the old one back", () => void this.make(back)));
+    return "";
+  }
+
   async revoke({ rule, words }: RuleView): Promise<void> {
     await this.done(() => this.api.revoke(rule.id), () => {
       const back = ruleBody(rule, Date.now());

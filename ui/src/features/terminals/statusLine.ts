@@ -36,7 +36,7 @@ export function statusMessages({ terminal, typed, lost, begin, full, refused, le
     ...hands(terminal),
     ...older(terminal, begin, full),
     ...(typed && terminal.running ? [say("grey", "keyboard", `${typed.by} typed ${quoted(typed.text)}`)] : []),
-    ...(letterboxed ? [say("grey", "keyboard", `Drawn smaller than usual, at its own ${terminal.size.join(" × ")}: ${sizeOwner(terminal)}.`)] : []),
+    ...(letterboxed ? [say("grey", "keyboard", `${terminal.size.join(" × ")}, scaled down. ${sizeOwner(terminal)}.`)] : []),
   ];
 }
 
@@ -50,7 +50,7 @@ function waits(terminal: TerminalView): StatusMessage[] {
 function hands({ taken, running }: TerminalView): StatusMessage[] {
   if (!taken || !running) return [];
   if (!taken.holds) return [say("teal", "keyboard", "You are typing: agents cannot type until you pause")];
-  return [say("teal", "keyboard", "You have it: agents cannot type until you release it")];
+  return [say("teal", "keyboard", "You are in control. Agents cannot type until you release")];
 }
 
 function older({ first, forgotten, lines_dropped }: TerminalView, begin: number, full: boolean): StatusMessage[] {
@@ -62,9 +62,9 @@ function older({ first, forgotten, lines_dropped }: TerminalView, begin: number,
 }
 
 function sizeOwner({ attached, taken, owner }: TerminalView): string {
-  if (attached) return "the window of handrail shell sets it";
-  if (taken?.holds || owner?.person) return "type here to fit it to this page";
-  return "take it over to fit it to this page";
+  if (attached) return "The window of handrail shell sets the size";
+  if (taken?.holds || owner?.person) return "Type here to resize";
+  return "Take over to resize";
 }
 
 function quoted(text: string | null): string {

@@ -190,7 +190,7 @@ test("above the screen stands what a person must know, the most urgent first", (
   assert.deepEqual(said({}), []);
   assert.deepEqual(said({ terminal: terminal({ asks, taken }) }), [
     "Waits for input: Password: — only you can answer; it is not recorded",
-    "You have it: agents cannot type until you release it",
+    "You are in control. Agents cannot type until you release",
   ]);
   assert.deepEqual(said({ typed: { at: 0, by: "claude-code", person: false, text: "ls\r", offset: 0 } }), ["claude-code typed “ls”"]);
   assert.deepEqual(said({ typed: { at: 0, by: "claude-code", person: false, text: null, offset: 0 } }), ["claude-code typed something it does not show"]);

@@ -5,6 +5,7 @@
  */
 import { createContext, type Snippet } from "svelte";
 
+import type { UndoView } from "../../api/types.ts";
 import type { TrackedCall } from "../../state/model.ts";
 import type { CallData } from "./callPart.ts";
 
@@ -17,6 +18,12 @@ export interface ThreadContext {
   readonly skew: number;
   /** A call of ours, as far as the page knows it. */
   call(id: string): TrackedCall | undefined;
+  /** What undoing an operation would change. */
+  changes(operation: string): Promise<UndoView>;
+  /** Shows what undoing an operation would change, and offers it. */
+  undo(operation: string): void;
+  /** Grows with each undo. */
+  readonly restored: number;
   /** Cancels an activity, or its tracked `call`. */
   cancel(operation: string, activity: string, call: TrackedCall | undefined): Promise<unknown>;
   /** The card of a tracked call, with its actions. */

@@ -189,6 +189,12 @@ export function commandPrefix(prompt: string, caret: number): string | null {
   return /^\/(\S*)$/.exec(prompt.slice(0, caret))?.[1] ?? null;
 }
 
+/** The path being typed after an `@` before the caret, and where its `@` is. */
+export function mentionPrefix(prompt: string, caret: number): { readonly letters: string; readonly at: number } | null {
+  const [, letters] = /(?:^|[\s(["'])@([^\s@"'`<>]*)$/.exec(prompt.slice(0, caret)) ?? [];
+  return letters === undefined ? null : { letters, at: caret - letters.length - 1 };
+}
+
 /** A snippet split into matches and the text around them. */
 export function highlightParts({ snippet, marks }: Pick<SearchHit, "snippet" | "marks">): { readonly text: string; readonly hit: boolean }[] {
   const letters = [...snippet]; // by code points, as in the daemon

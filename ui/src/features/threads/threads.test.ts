@@ -7,7 +7,7 @@ import type { Model, TrackedApproval, TrackedCall } from "../../state/model.ts";
 import { formFields, formValues } from "../approvals/form.ts";
 import { currentThreadCall } from "../inbox/sections.ts";
 import { agentCallStatus, callData, formatJson, parsePlan } from "./callPart.ts";
-import { agentSettings, askingText, canSteer, commandPrefix, contextUsage, groupThreads, highlightParts, isUntouched, mentions, slashCommands, steeredMessages, threadStatus, tokensText, whileWorking, whileWorkingText } from "./threadText.ts";
+import { agentSettings, askingText, canSteer, commandPrefix, mentionPrefix, contextUsage, groupThreads, highlightParts, isUntouched, mentions, slashCommands, steeredMessages, threadStatus, tokensText, whileWorking, whileWorkingText } from "./threadText.ts";
 
 function thread(id: string, facts: Partial<ThreadView> = {}): ThreadView {
   return { id, title: id, workspace: "/w", agent: "demo", created_at: 0, updated_at: 0, messages: 0, operation: null, queued: 0, forked_from: null, stop: null, ...facts };
@@ -62,6 +62,10 @@ test("slash commands are offered while the first word is being typed, and not af
   assert.equal(commandPrefix("/", 1), "");
   assert.equal(commandPrefix("/web x", 6), null);
   assert.equal(commandPrefix("a /we", 5), null);
+  assert.deepEqual(mentionPrefix("see @src/au", 11), { letters: "src/au", at: 4 });
+  assert.deepEqual(mentionPrefix("@", 1), { letters: "", at: 0 });
+  assert.equal(mentionPrefix("me@example", 10), null);
+  assert.equal(mentionPrefix("@a b", 4), null);
 });
 
 test("usage is shown where it is told, in few characters", () => {

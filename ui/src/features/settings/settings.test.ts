@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { receiptText, SECTIONS, valueText } from "./settingsText.ts";
+
+test("a receipt names what was stopped, and what may go on", () => {
+  assert.equal(receiptText({ operations: 0, calls: 0, terminals: 0, beyond: 0 }), "Nothing was at work.");
+  assert.equal(receiptText({ operations: 1, calls: 2, terminals: 1, beyond: 0 }), "Stopped: 1 prompt, 2 calls, 1 terminal.");
+  assert.match(receiptText({ operations: 0, calls: 1, terminals: 0, beyond: 1 }), /^Stopped: 1 call\. 1 call of clients .* may go on/);
+});
+
+test("a setting is shown in one section, as it would stand in the file", () => {
+  assert.equal(SECTIONS.find(({ names }) => names.test("terminal.keep_days"))?.title, "What is kept, and how long");
+  assert.equal(SECTIONS.find(({ names }) => names.test("terminal.shell"))?.title, "Commands and terminals");
+  assert.equal(valueText("ask"), '"ask"');
+  assert.equal(valueText(["a", 1]), '["a",1]');
+});
