@@ -552,6 +552,16 @@ class DefaultBody(TypedDict):
     workspace: NotRequired[str | None]
 
 
+class DevicesView(TypedDict):
+    address: str
+    behind_proxy: bool
+    ca_file: str
+    ca_fingerprint: str
+    limited: bool
+    port: int
+    url: str | None
+
+
 class DiffContent(TypedDict):
     kind: Literal["diff"]
     new: str
@@ -836,6 +846,13 @@ class KeySignInBody(TypedDict):
     signature: str
 
 
+class ListenBody(TypedDict):
+    address: NotRequired[str | None]
+    behind_proxy: NotRequired[bool | None]
+    name: NotRequired[str | None]
+    port: NotRequired[int | None]
+
+
 class LiveEntries(TypedDict):
     clients: list[ClientView] | None
     editors: list[EditorView] | None
@@ -1061,6 +1078,13 @@ class Owner(TypedDict):
 
 class PairBody(TypedDict):
     number: int
+
+
+class PairCode(TypedDict):
+    code: str
+    devices: DevicesView
+    seconds: float
+    url: str
 
 
 class PartRisk(TypedDict):
@@ -1355,6 +1379,7 @@ class SignInRevoked(TypedDict):
 class SignInView(TypedDict):
     at: int
     current: bool
+    device: bool
     id: str
     lasts: bool
     name: str
@@ -1799,6 +1824,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["credentials"], /) -> list[CredentialView]: ...
     @overload
+    def __call__(self, a: Literal["devices"], /) -> DevicesView: ...
+    @overload
     def __call__(self, a: Literal["editors"], /) -> list[EditorView]: ...
     @overload
     def __call__(self, a: Literal["events"], /, *, after: int | None = None) -> LiveEntries: ...
@@ -1927,6 +1954,8 @@ class Post(Protocol):
     @overload
     def __call__(self, a: Literal["credentials"], /, *, body: CredentialBody) -> Credential: ...
     @overload
+    def __call__(self, a: Literal["devices"], b: Literal["listener"], /, *, body: ListenBody) -> PairCode: ...
+    @overload
     def __call__(self, a: Literal["down"], /, *, keep_terminals: bool | None = None) -> dict[str, bool]: ...
     @overload
     def __call__(self, a: Literal["editors"], b: str, c: Literal["pair"], /, *, body: PairBody) -> None: ...
@@ -2035,6 +2064,8 @@ class Delete(Protocol):
 
     @overload
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["devices"], b: Literal["listener"], /) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
     @overload

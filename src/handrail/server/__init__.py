@@ -6,15 +6,17 @@ EXPORTS = {
     "ahp.ahp_host": "AhpHost",
     "api.daemon_models": "Restart",
     "api.models": "now_ms",
-    "app": "HOST WebServer build_guarded_app",
+    "app": "HOST LazyApi build_device_app build_guarded_app",
     "client_hooks": "Hooks KnownClients MARK",
     "client_sessions": "ClientNotice ClientSessions",
     "connection_limit": "ConnectionBudget",
     "context": "Presence ServerContext",
+    "device_listener": "DeviceListener",
     "editor_pairings": "EditorPairings",
     "first_thread": "create_first_thread",
     "health": "LoopMonitor",
     "mcp.local_socket": "LocalSocketServer find_workspace",
     "mcp.mcp_endpoints": "McpEndpoints",
+    "web_server": "WebServer",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -20,6 +20,7 @@ from handrail.gate.tool import Undoer
 from handrail.server.access import Access, Person
 from handrail.server.api.daemon_models import Restart
 from handrail.server.client_sessions import ClientSessions
+from handrail.server.device_listener import DeviceListener
 from handrail.server.editor_pairings import EditorPairings
 from handrail.server.health import LoopMonitor
 from handrail.store.actor import Actor, person_on
@@ -122,6 +123,8 @@ class ServerContext:
     clients: ClientSessions
     """The sessions of connected clients that run now."""
     editors: EditorPairings
+    devices: DeviceListener
+    """Where paired devices connect."""
     transcripts: Transcripts = field(default_factory=Transcripts.of_user)
     """Conversations in the clients' own files."""
     size_owners: SizeOwners = field(default_factory=SizeOwners)
@@ -135,3 +138,8 @@ def person_of(connection: HTTPConnection) -> Person:
 def actor_of(connection: HTTPConnection) -> Actor:
     """The actor to record for a request."""
     return person_on(person_of(connection).place)
+
+
+def is_from_device(connection: HTTPConnection) -> bool:
+    """Whether a request came to the listener for devices."""
+    return connection.scope.get("handrail.device") is not None
