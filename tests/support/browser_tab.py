@@ -39,11 +39,11 @@ def find_chromium() -> str:
 
 
 @asynccontextmanager
-async def chromium() -> AsyncGenerator[Browser]:
-    """The system's own browser."""
+async def chromium(*flags: str) -> AsyncGenerator[Browser]:
+    """The system's own browser, with these flags too."""
     assert (STATIC / "index.html").is_file(), "the page is not built; run `make ui`"
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=find_chromium(), args=[*QUIET])
+        browser = await playwright.chromium.launch(executable_path=find_chromium(), args=[*QUIET, *flags])
         yield browser
         await browser.close()
 

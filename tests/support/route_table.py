@@ -32,6 +32,14 @@ WHOSE: dict[str, Area] = {
     "GET /x/{id}": "page",
     "GET /gallery": "page",
     "GET /assets/{path}": "page",
+    **{f"GET /icon-{name}.png": "page" for name in ("192", "512", "maskable")},
+    **{
+        f"GET /{name}": "page"
+        for name in ("apple-touch-icon.png", "manifest.webmanifest", "offline.html", "sw.js")
+    },
+    "GET /api/push": "person",
+    "PUT /api/push": "person",
+    "DELETE /api/push": "person",
     "GET /api/health": "open",
     "POST /api/sign-in": "open",
     "POST /api/sign-in/challenge": "open",

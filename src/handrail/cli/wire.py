@@ -110,6 +110,7 @@ class AnswerBody(TypedDict):
     digest: str
     input: NotRequired[dict[str, JsonValue] | None]
     reason: NotRequired[str]
+    request_id: NotRequired[str]
     rule: NotRequired[RuleBody | list[RuleBody] | None]
 
 
@@ -124,6 +125,7 @@ class ApprovalAnswered(TypedDict):
     input: dict[str, JsonValue] | None
     kind: Literal["ApprovalAnswered"]
     reason: str
+    request_id: str
     rules: list[str]
 
 
@@ -1222,6 +1224,17 @@ class ProposedView(TypedDict):
     words: str
 
 
+class PushBody(TypedDict):
+    auth: str
+    endpoint: str
+    p256dh: str
+
+
+class PushKey(TypedDict):
+    key: str
+    subscribed: bool
+
+
 class RawData(TypedDict):
     update: Any
 
@@ -1840,6 +1853,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["policy"], /) -> PolicyView: ...
     @overload
+    def __call__(self, a: Literal["push"], /) -> PushKey: ...
+    @overload
     def __call__(self, a: Literal["rules"], /, *, workspace: str | None = None) -> RulesView: ...
     @overload
     def __call__(
@@ -2066,6 +2081,8 @@ class Delete(Protocol):
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["devices"], b: Literal["listener"], /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["push"], /) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
     @overload

@@ -36,6 +36,7 @@ from handrail.daemon.keeper_memory import (
     build_launchers,
 )
 from handrail.daemon.notifications import Notifier
+from handrail.daemon.push_notifications import PushNotifier
 from handrail.daemon.restart import restore_all
 from handrail.daemon.state_files import (
     EXPLAINED,
@@ -409,6 +410,13 @@ class Daemon:
         """Accept connections from now on; those of devices too, if the previous daemon did."""
         budget, api = ConnectionBudget.of_process(), LazyApi(context)
         web = WebServer(build_guarded_app(context, api, mcp, listeners[0].getsockname()[1]), budget)
+        push = PushNotifier(
+            context.gate,
+            context.access.sign_ins,
+            self._presence.count_looking,
+            context.devices.build_push_sender,
+        )
+        group.start_soon(push.run)
         group.start_soon(context.devices.run, partial(build_device_app, context, api), devices)
         group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)

@@ -17,6 +17,8 @@ EXPORTS = {
     "health": "LoopMonitor",
     "mcp.local_socket": "LocalSocketServer find_workspace",
     "mcp.mcp_endpoints": "McpEndpoints",
+    "sign_ins": "SignIn SignIns",
+    "web_push": "PushSender",
     "web_server": "WebServer",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

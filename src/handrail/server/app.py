@@ -1,5 +1,6 @@
 """The ASGI applications: `/api`, `/mcp` and the page's files for this machine, and without `/mcp` for paired devices."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
@@ -112,6 +113,16 @@ _PAGES = (
     "/rules",
     "/gallery",
 )
+_FILES = {
+    "manifest.webmanifest": "application/manifest+json",
+    "sw.js": "text/javascript",
+    "offline.html": "text/html",
+    "icon-192.png": "image/png",
+    "icon-512.png": "image/png",
+    "icon-maskable.png": "image/png",
+    "apple-touch-icon.png": "image/png",
+}
+"""Files of the installed page, which have fixed names."""
 _NOT_BUILT = (
     "<!doctype html><title>Handrail</title><p>The page was not built. Run <code>make ui</code>, then reload."
 )
@@ -126,5 +137,13 @@ def page_routes(static: Path = STATIC) -> list[BaseRoute]:
         return FileResponse(index, headers={"cache-control": "no-cache"})
 
     pages: list[BaseRoute] = [Route(path, show, methods=["GET"]) for path in _PAGES]
+    files: list[BaseRoute] = [Route(f"/{name}", _file(static / name), methods=["GET"]) for name in _FILES]
     assets = StaticFiles(directory=static / "assets", check_dir=False)
-    return [*pages, Mount("/assets", assets)]
+    return [*pages, *files, Mount("/assets", assets)]
+
+
+def _file(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    async def send(_request: Request) -> Response:
+        return FileResponse(path, media_type=_FILES[path.name], headers={"cache-control": "no-cache"})
+
+    return send

@@ -68,22 +68,36 @@ class SizeOwners:
 
 
 class Presence:
-    """Counts the connected people who can answer approvals."""
+    """Counts the connected people who can answer approvals, and those whose page is hidden."""
 
     def __init__(self) -> None:
         self._count = 0
+        self._hidden: set[object] = set()
 
     def count(self) -> int:
         return self._count
 
+    def count_looking(self) -> int:
+        """Those whose page is not hidden. A command line never is."""
+        return self._count - len(self._hidden)
+
     @contextmanager
-    def following(self, person: Person) -> Generator[None]:
-        """Count this person while the context is open, if they may approve."""
+    def following(self, person: Person) -> Generator[Callable[[bool], None]]:
+        """Count this person while the context is open, if they may approve. Yields a function to say "hidden"."""
+        own = object()
+
+        def set_hidden(hidden: bool) -> None:
+            if hidden and person.approves:
+                self._hidden.add(own)
+            else:
+                self._hidden.discard(own)
+
         self._count += person.approves
         try:
-            yield
+            yield set_hidden
         finally:
             self._count -= person.approves
+            self._hidden.discard(own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

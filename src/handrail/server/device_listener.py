@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -22,6 +23,9 @@ from handrail.config import DevicesSection
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.web_server import WebServer
 from handrail.terminal.keeper_client import Keeper, KeeperError
+
+if TYPE_CHECKING:
+    from handrail.server.web_push import PushSender
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +89,12 @@ class DeviceListener:
     @property
     def ca_file(self) -> Path:
         return self._folder / "ca.crt"
+
+    def build_push_sender(self) -> "PushSender":
+        """The sender of push messages. Creates its key the first time. Blocks."""
+        from handrail.server.web_push import PushSender  # noqa: PLC0415 - cryptography takes 6 MB
+
+        return PushSender(self._folder / "push.key")
 
     async def run(self, build_app: AppBuilder, kept: bytes) -> None:
         """Serve until cancelled. `kept` is what `keep` was called with before a restart."""

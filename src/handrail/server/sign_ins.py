@@ -13,7 +13,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import anyio
@@ -21,6 +21,7 @@ import anyio
 from handrail.gate.call import new_id
 from handrail.store.events import PersonSignedIn, SignInRevoked
 from handrail.store.journal import Journal
+from handrail.store.values import PushSubscription
 
 CODE_SECONDS = 60.0
 """Lifetime of a sign-in code. Bounds how long a link on a screen or in a shell's history can be misused."""
@@ -62,6 +63,8 @@ class SignIn:
     """Hashes of its valid bearers, oldest first."""
     device: bool = False
     """Paired by `handrail pair`: signs in on the listener for devices, and nowhere else."""
+    push: PushSubscription | None = None
+    """Where push messages for this browser are sent."""
 
 
 @dataclass(slots=True)
@@ -133,6 +136,18 @@ class SignIns:
 
     def of_bearer(self, hashed: str) -> SignIn | None:
         return self._all.get(self._by_bearer.get(hashed, ""))
+
+    def get(self, sign_in: str) -> SignIn | None:
+        return self._all.get(sign_in)
+
+    def set_push(self, sign_in: str, subscription: PushSubscription | None) -> bool:
+        """Set where push messages of a browser are sent; False if it is not signed in."""
+        known = self._all.get(sign_in)
+        if known is None:
+            return False
+        self._all[sign_in] = replace(known, push=subscription)
+        self._save()
+        return True
 
     def issue_code(self) -> str:
         """Create a one-time sign-in code for the page. The caller has checked that a person asks."""
@@ -246,6 +261,7 @@ def _to_json(signed: SignIn) -> dict[str, Any]:
         "key": base64.b64encode(signed.key).decode(),
         "bearers": signed.bearers,
         "device": signed.device,
+        "push": signed.push and asdict(signed.push),
     }
 
 
@@ -263,4 +279,6 @@ def _from_json(entry: dict[str, Any]) -> SignIn:
         "key": base64.b64decode(entry["key"]),
         "bearers": tuple(entry["bearers"]),
     }
+    if fields.get("push"):
+        fields["push"] = PushSubscription(**fields["push"])
     return SignIn(**fields)

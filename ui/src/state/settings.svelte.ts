@@ -2,6 +2,7 @@
 
 export type Theme = "system" | "light" | "dark";
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
+const LETTERS: readonly string[] = ["9", "10", "11", "12", "13", "14", "15", "16", "17", "18"];
 
 class Settings {
   theme = $state<Theme>(stored("theme", THEMES, "system"));
@@ -11,6 +12,9 @@ class Settings {
   /** After a decision of this tab: open the next question, or stay. */
   advance = $state(stored("after-decision", ["next", "stay"], "next") === "next");
   split = $state(stored("diff", ["unified", "split"], "unified") === "split");
+
+  /** Font size of terminals on a phone. */
+  letter = $state(Number(stored("letter", LETTERS, "12")));
 
   constructor() {
     this.paint();
@@ -46,6 +50,12 @@ class Settings {
   setSplit(on: boolean): void {
     this.split = on;
     keep("diff", on ? "split" : "unified");
+  }
+
+  setLetter(letter: number): void {
+    if (!LETTERS.includes(String(letter))) return;
+    this.letter = letter;
+    keep("letter", String(letter));
   }
 
   /** Uses the theme of the program around the page, from now on. */

@@ -62,19 +62,12 @@ def routes(context: ServerContext) -> APIRouter:
 
     @router.post("/approvals/{id}/answer")
     async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
-        call, approval = await get_open(context, id)
-        if person_of(request).limited:
-            await _check_limited(context, call, approval, body)
-        answer = Answer(
-            kind=body.answer,
-            by=actor_of(request),
-            reason=body.reason,
-            input=body.input,
-            content=body.content,
-            comments=body.comments,
-            rules=_build_rules(context, call, body),
-        )
-        await person_actions.answer(context.gate, approval, answer, body.digest)
+        try:
+            await _answer(context, id, body, request)
+        except Conflict:
+            await context.journal.committed(context.journal.head)
+            if not body.request_id or await context.records.approvals.request_id(id) != body.request_id:
+                raise
         await context.journal.committed(context.journal.head)  # the answer, and the rules made with it
         return await load_view(context, id)
 
@@ -98,6 +91,23 @@ def routes(context: ServerContext) -> APIRouter:
         return [item if isinstance(item, AllowedLow) else results[item[0].id] for item in items]
 
     return router
+
+
+async def _answer(context: ServerContext, id: str, body: AnswerBody, request: Request) -> None:
+    call, approval = await get_open(context, id)
+    if person_of(request).limited:
+        await _check_limited(context, call, approval, body)
+    answer = Answer(
+        kind=body.answer,
+        by=actor_of(request),
+        reason=body.reason,
+        input=body.input,
+        content=body.content,
+        comments=body.comments,
+        rules=_build_rules(context, call, body),
+        request_id=body.request_id,
+    )
+    await person_actions.answer(context.gate, approval, answer, body.digest)
 
 
 async def _check_limited(context: ServerContext, call: Call, approval: Approval, body: AnswerBody) -> None:
