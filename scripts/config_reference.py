@@ -168,6 +168,21 @@ client_asks = true
 """,
     ),
     Chapter(
+        "`[devices]`",
+        config.DevicesSection,
+        """\
+Phones and other computers that `handrail pair` lets in: see [phone.md](phone.md).
+""",
+        """\
+[devices]
+address = "192.168.1.20"
+port = 7434
+name = "box.local"
+behind_proxy = false
+high_risk = "desk"
+""",
+    ),
+    Chapter(
         "`[ahp]`",
         config.AhpSection,
         """\

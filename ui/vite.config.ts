@@ -14,6 +14,7 @@ const EDITOR = {
 export default defineConfig(({ mode }) => ({
   plugins: [svelte()],
   base: mode === "editor" ? "./" : "/",
+  publicDir: mode === "editor" ? false : "public",
   build: {
     ...(mode === "editor" ? { rolldownOptions: EDITOR, cssCodeSplit: false } : {}),
     outDir: "../src/handrail/server/static",

@@ -83,6 +83,27 @@ class NotifySection(Section):
     """Also when a connected client wants its user's attention."""
 
 
+class DevicesSection(Section):
+    """`[devices]`: what `handrail pair` uses unless its options say otherwise, and what paired phones may decide."""
+
+    address: Annotated[str, Field(max_length=60)] = ""
+    """IP address to listen on. Default: the address of this machine in its local network."""
+    port: Annotated[int, Field(ge=1, le=65_535)] = 7434
+    """TCP port for paired devices. Nothing listens there before `handrail pair`."""
+    name: Annotated[str, Field(max_length=253)] = ""
+    """Host name in the link, instead of the address: `box.local`, or the name of the proxy."""
+    behind_proxy: bool = False
+    """Listen on 127.0.0.1 without TLS, for a proxy on this machine that has a certificate for `name` (Tailscale, Caddy)."""
+    high_risk: Literal["anywhere", "desk"] = "anywhere"
+    """`desk`: devices do not allow high-risk calls, make rules, trust folders or type into terminals."""
+
+    @model_validator(mode="after")
+    def _check_name(self) -> "DevicesSection":
+        if self.behind_proxy and not self.name:
+            raise ValueError("`behind_proxy` needs the `name` of the proxy")
+        return self
+
+
 class AhpSection(Section):
     """`[ahp]`: threads, approvals and terminals in the chat of VS Code, through a VS Code server (code-server)."""
 
@@ -264,6 +285,7 @@ class Config(Section):
     undo: UndoSection = UndoSection()
     journal: JournalSection = JournalSection()
     notify: NotifySection = NotifySection()
+    devices: DevicesSection = DevicesSection()
     ahp: AhpSection = AhpSection()
     agent: OwnAgentSection = OwnAgentSection()
     agents: Annotated[tuple[AgentSection, ...], Field(max_length=100)] = ()

@@ -76,6 +76,11 @@ class Places:
         return self.data / "images"
 
     @property
+    def tls(self) -> Path:
+        """The certificates for paired devices, and the key of push messages."""
+        return self.data / "tls"
+
+    @property
     def daemon_json(self) -> Path:
         return self.state / "daemon.json"
 

@@ -33,7 +33,7 @@ EVERYWHERE = ("src", "tests", "bench", "scripts")
 NOT_MODULES = {
     *("handrail.db", "handrail.head", "handrail.diff", "handrail.py"),  # files
     *("handrail.js", "handrail.json", "handrail.toml"),  # files for clients
-    *("handrail.client", "handrail.person", "handrail.gone"),  # keys of an ASGI scope
+    *("handrail.client", "handrail.person", "handrail.gone", "handrail.device"),  # keys of an ASGI scope
     "handrail.test",  # a host
     *(
         "handrail.vsix",

@@ -1,6 +1,7 @@
 """Many people, many questions, all at once: each is answered once, and whoever lost is told who won."""
 
 import json
+import random
 import re
 import sqlite3
 import sys
@@ -13,7 +14,7 @@ from typing import Any, cast
 import anyio
 import httpx
 import pytest
-from anyio.abc import Process
+from anyio.abc import Process, SocketAttribute, SocketStream
 from anyio.streams.text import TextReceiveStream
 from playwright.async_api import Page
 from tests.support.browser_tab import chromium, signed_in
@@ -88,17 +89,69 @@ def page_racer(page: Page, name: str) -> Racer:
     return answer
 
 
-def person_racer(person: Person, name: str) -> Racer:
-    """A program of a person's, over HTTP."""
+class FlappingLink:
+    """A TCP proxy before the daemon that cuts connections: before the request arrives, or before its response does."""
+
+    def __init__(self, home: Home, chances: random.Random) -> None:
+        self._daemon = home.url.removeprefix("http://")
+        self._chances = chances
+        self.cuts = Counter[str]()
+        self.url = ""
+
+    @asynccontextmanager
+    async def run(self) -> AsyncGenerator["FlappingLink"]:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        self.url = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/api/approvals/"
+        async with listener, anyio.create_task_group() as group:
+            group.start_soon(listener.serve, self._carry)
+            yield self
+            group.cancel_scope.cancel()
+
+    async def _carry(self, client: SocketStream) -> None:
+        """One request, as its client closes the connection after it."""
+        fate = self._chances.choice(("whole", "whole", "whole", "request", "response"))
+        self.cuts[fate] += 1
+        host, _, port = self._daemon.partition(":")
+        async with client:
+            if fate == "request":
+                return
+            async with await anyio.connect_tcp(host, int(port)) as daemon, anyio.create_task_group() as group:
+                group.start_soon(self._copy, client, daemon)
+                await self._copy(daemon, client if fate == "whole" else None)
+                group.cancel_scope.cancel()
+
+    async def _copy(self, source: SocketStream, target: SocketStream | None) -> None:
+        """Copy until the end; without a target, only up to the first bytes of the response."""
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while True:
+                data = await source.receive()
+                if target is None:
+                    return
+                await target.send(data)
+
+    def client(self, person: Person) -> httpx.AsyncClient:
+        headers = {**person.headers, "Host": self._daemon, "Connection": "close"}
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=BOUND, verify=False)
+
+
+async def post_until_answered(http: httpx.AsyncClient, path: str, body: Json) -> httpx.Response:
+    """Send until a response arrives, as the page does: always with the same id."""
+    while True:
+        with suppress(httpx.TransportError):
+            return await http.post(path, json=body)
+
+
+def person_racer(person: Person, name: str, link: FlappingLink) -> Racer:
+    """A program of a person's, over HTTP and a link that drops."""
 
     async def answer(questions: Sequence[Json], together: Callable[[], Awaitable[None]]) -> list[str]:
         told: list[str] = []
-        url = f"{person.home.url}/api/approvals/"
-        async with httpx.AsyncClient(base_url=url, headers=person.headers, timeout=BOUND) as http:
+        async with link.client(person) as http:
             for asked in questions:
                 body = {"answer": asked["answer"], "digest": asked["digest"], "reason": name}
+                body["request_id"] = f"{name} {asked['id']}"
                 await together()
-                reply = await http.post(f"{asked['id']}/answer", json=body)
+                reply = await post_until_answered(http, f"{asked['id']}/answer", body)
                 told.append("" if reply.status_code == 200 else reply.json()["detail"])
         return told
 
@@ -190,7 +243,7 @@ async def test_two_browsers_and_two_command_lines_settle_200_questions_once_each
 
 
 @pytest.mark.timeout(240)
-async def test_two_people_settle_a_thousand_waiting_calls_once_each(
+async def test_two_people_settle_a_thousand_waiting_calls_once_each_over_a_link_that_drops(
     home: Home, person: Person, workspace: Path
 ) -> None:
     other = person_of(home)
@@ -200,11 +253,14 @@ async def test_two_people_settle_a_thousand_waiting_calls_once_each(
             for _ in range(3)
         ]
         asked = await ask(clients, person, 1000)
-        racers = {"page 1": person_racer(person, "page 1"), "page 2": person_racer(other, "page 2")}
+        link = await stack.enter_async_context(FlappingLink(home, random.Random(15)).run())
+        people = {"page 1": person, "page 2": other}
+        racers = {name: person_racer(one, name, link) for name, one in people.items()}
         told = await race(racers, mixed(racers, asked))
         await everything_is_settled(person)
 
     assert_each_was_answered_once(home, workspace, asked, told)
+    assert min(link.cuts["request"], link.cuts["response"]) > 200, "the link has dropped both ways"
 
 
 async def ask(clients: Sequence[Agent], person: Person, count: int) -> list[Json]:

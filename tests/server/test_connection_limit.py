@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from handrail.server import connection_limit
-from handrail.server.app import WebServer
 from handrail.server.connection_limit import ConnectionBudget
+from handrail.server.web_server import WebServer
 
 BOUND = 20
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"

@@ -57,14 +57,14 @@ def _asked(request: Request) -> str:
 
 
 @asynccontextmanager
-async def chromium() -> AsyncGenerator[Browser]:
-    """The system's own browser."""
+async def chromium(*flags: str) -> AsyncGenerator[Browser]:
+    """The system's own browser, with these flags too."""
     assert (STATIC / "index.html").is_file(), "the page is not built; run `make ui`"
     async with async_playwright() as playwright:
         # By default Playwright lets the browser share memory through files on the disk.
         unwanted = ["--disable-dev-shm-usage"] if has_memory_folder() else []
         browser = await playwright.chromium.launch(
-            executable_path=find_chromium(), args=[*QUIET], ignore_default_args=unwanted
+            executable_path=find_chromium(), args=[*QUIET, *flags], ignore_default_args=unwanted
         )
         yield browser
         await browser.close()

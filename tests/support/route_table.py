@@ -33,12 +33,23 @@ WHOSE: dict[str, Area] = {
     "GET /x/{id}": "page",
     "GET /gallery": "page",
     "GET /assets/{path}": "page",
+    **{f"GET /icon-{name}.png": "page" for name in ("192", "512", "maskable")},
+    **{
+        f"GET /{name}": "page"
+        for name in ("apple-touch-icon.png", "manifest.webmanifest", "offline.html", "sw.js")
+    },
+    "GET /api/push": "person",
+    "PUT /api/push": "person",
+    "DELETE /api/push": "person",
     "GET /api/health": "open",
     "POST /api/sign-in": "open",
     "POST /api/sign-in/challenge": "open",
     "POST /api/sign-in/key": "open",
     "GET /api/sign-ins": "person",
     "DELETE /api/sign-ins/{id}": "person",
+    "GET /api/devices": "person",
+    "POST /api/devices/listener": "person",
+    "DELETE /api/devices/listener": "person",
     "GET /api/editors": "person",
     "POST /api/editors/{id}/pair": "person",
     "POST /api/editors/{id}/refuse": "person",

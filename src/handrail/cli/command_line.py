@@ -25,6 +25,7 @@ handrail shell                      open a shell that agents can read
 handrail chat                       talk with an agent
 handrail keys set anthropic         store an API key for Handrail's agent
 handrail search 'flaky test'        search conversations and calls
+handrail pair                       answer from your phone
 handrail demo                       try everything with a scripted agent
 handrail connect claude             let Handrail decide about its tools"""
 
@@ -33,7 +34,7 @@ class HandrailHelp(GroupWithHeadings):
     """The overview that `handrail --help` prints."""
 
     headings: ClassVar = {
-        "Run": ("up", "open", "sign-ins", "status", "restart", "down", "demo"),
+        "Run": ("up", "open", "pair", "sign-ins", "status", "restart", "down", "demo"),
         "Decide": ("calls", "cancel", "complete", "approvals", "approve", "deny", "undo"),
         "Terminals": ("terminals", "terminal", "shell"),
         "Agents": (
@@ -69,6 +70,7 @@ COMMANDS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("handrail.cli.commands.connect", "add_to", ("connect", "disconnect")),
     ("handrail.cli.commands.credentials", "add_to", ("credential", "credentials")),
     ("handrail.cli.commands.sign_ins", "add_to", ("sign-ins",)),
+    ("handrail.cli.commands.pair", "add_to", ("pair",)),
     ("handrail.cli.commands.demo", "add_to", ("demo",)),
 )
 """The module, the function that adds its commands, and their names."""

@@ -110,6 +110,7 @@ class AnswerBody(TypedDict):
     digest: str
     input: NotRequired[dict[str, JsonValue] | None]
     reason: NotRequired[str]
+    request_id: NotRequired[str]
     rule: NotRequired[RuleBody | list[RuleBody] | None]
 
 
@@ -124,6 +125,7 @@ class ApprovalAnswered(TypedDict):
     input: dict[str, JsonValue] | None
     kind: Literal["ApprovalAnswered"]
     reason: str
+    request_id: str
     rules: list[str]
 
 
@@ -567,6 +569,16 @@ class DefaultBody(TypedDict):
     workspace: NotRequired[str | None]
 
 
+class DevicesView(TypedDict):
+    address: str
+    behind_proxy: bool
+    ca_file: str
+    ca_fingerprint: str
+    limited: bool
+    port: int
+    url: str | None
+
+
 class DiffContent(TypedDict):
     kind: Literal["diff"]
     new: str
@@ -853,6 +865,13 @@ class KeySignInBody(TypedDict):
     signature: str
 
 
+class ListenBody(TypedDict):
+    address: NotRequired[str | None]
+    behind_proxy: NotRequired[bool | None]
+    name: NotRequired[str | None]
+    port: NotRequired[int | None]
+
+
 class LiveEntries(TypedDict):
     clients: list[ClientView] | None
     editors: list[EditorView] | None
@@ -1080,6 +1099,13 @@ class PairBody(TypedDict):
     number: int
 
 
+class PairCode(TypedDict):
+    code: str
+    devices: DevicesView
+    seconds: float
+    url: str
+
+
 class PartRisk(TypedDict):
     level: Literal["high", "low", "medium"]
     reasons: list[str]
@@ -1213,6 +1239,17 @@ class ProposedView(TypedDict):
     problem: str
     prompts: int
     words: str
+
+
+class PushBody(TypedDict):
+    auth: str
+    endpoint: str
+    p256dh: str
+
+
+class PushKey(TypedDict):
+    key: str
+    subscribed: bool
 
 
 class RawData(TypedDict):
@@ -1385,6 +1422,7 @@ class SignInRevoked(TypedDict):
 class SignInView(TypedDict):
     at: int
     current: bool
+    device: bool
     id: str
     lasts: bool
     name: str
@@ -1855,6 +1893,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["credentials"], /) -> list[CredentialView]: ...
     @overload
+    def __call__(self, a: Literal["devices"], /) -> DevicesView: ...
+    @overload
     def __call__(self, a: Literal["editors"], /) -> list[EditorView]: ...
     @overload
     def __call__(self, a: Literal["events"], /, *, after: int | None = None) -> LiveEntries: ...
@@ -1868,6 +1908,8 @@ class Get(Protocol):
     def __call__(self, a: Literal["operations"], b: str, /) -> OperationDetail: ...
     @overload
     def __call__(self, a: Literal["policy"], /) -> PolicyView: ...
+    @overload
+    def __call__(self, a: Literal["push"], /) -> PushKey: ...
     @overload
     def __call__(self, a: Literal["rules"], /, *, workspace: str | None = None) -> RulesView: ...
     @overload
@@ -1996,6 +2038,8 @@ class Post(Protocol):
     @overload
     def __call__(self, a: Literal["credentials"], /, *, body: CredentialBody) -> Credential: ...
     @overload
+    def __call__(self, a: Literal["devices"], b: Literal["listener"], /, *, body: ListenBody) -> PairCode: ...
+    @overload
     def __call__(self, a: Literal["down"], /, *, keep_terminals: bool | None = None) -> dict[str, bool]: ...
     @overload
     def __call__(self, a: Literal["editors"], b: str, c: Literal["pair"], /, *, body: PairBody) -> None: ...
@@ -2106,6 +2150,10 @@ class Delete(Protocol):
 
     @overload
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["devices"], b: Literal["listener"], /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["push"], /) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
     @overload

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,6 @@ import anyio
 from anyio import to_thread
 from anyio.abc import SocketListener, TaskGroup
 
-from handrail import __version__
 from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.clients.hooks import DIALECTS
 from handrail.clients.open_work import ClientProcess, OpenWorks
@@ -28,8 +27,17 @@ from handrail.config import Config
 from handrail.daemon._agent_host_protocol import serve_ahp
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
-from handrail.daemon.keeper_memory import PolicyMemory, build_access, build_editors, build_launchers
+from handrail.daemon.keeper_memory import (
+    DEVICES,
+    PolicyMemory,
+    build_access,
+    build_devices,
+    build_editors,
+    build_launchers,
+)
 from handrail.daemon.notifications import Notifier
+from handrail.daemon.push_notifications import PushNotifier
+from handrail.daemon.restart import restore_all
 from handrail.daemon.state_files import (
     EXPLAINED,
     DaemonFile,
@@ -43,7 +51,6 @@ from handrail.daemon.state_files import (
 )
 from handrail.daemon.terminal_events import TerminalEvents
 from handrail.gate.gate import Gate
-from handrail.gate.restore import restore
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.gate.rules.rules import Rules, UserRules
 from handrail.gate.rules.trust import TrustedFolder
@@ -53,8 +60,7 @@ from handrail.launcher.child import prestart
 from handrail.paths import Places
 from handrail.server.access import Access, Callers
 from handrail.server.api.daemon_models import Restart
-from handrail.server.api.models import now_ms
-from handrail.server.app import HOST, WebServer, build_guarded_app
+from handrail.server.app import HOST, LazyApi, build_device_app, build_guarded_app
 from handrail.server.client_hooks import MARK, Hooks, KnownClients
 from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
@@ -65,15 +71,15 @@ from handrail.server.first_thread import create_first_thread
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer, find_workspace
 from handrail.server.mcp.mcp_endpoints import McpEndpoints
+from handrail.server.web_server import WebServer
 from handrail.store.blobs import BlobRetention, Blobs
-from handrail.store.events import DaemonStarted, DaemonStopped, PolicyAccepted
+from handrail.store.events import DaemonStopped, PolicyAccepted
 from handrail.store.journal import Journal, open_journal
 from handrail.store.journal_retention import JournalRetention
 from handrail.store.records import Records, open_records
 from handrail.store.rule_replay import replay_rules
 from handrail.store.search_index import SearchIndex, open_index
 from handrail.store.threads.threads import Threads
-from handrail.store.values import Result
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.open_shell import TerminalSettings
 from handrail.terminal.person_check import DoorLaunchers
@@ -82,7 +88,6 @@ from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.survivors import Survivors
 from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import InputDetector
-from handrail.tools.commands.command_output import as_result, read_output
 from handrail.tools.tool_context import ToolContext, child_environment
 from handrail.tools.undo.undo_call import Undo
 
@@ -244,7 +249,8 @@ class Daemon:
             async with mcp.run():
                 self._start_background(group, foundation, gate, context.clients)
                 await agent_host.start(group)
-                await self._accept_connections(group, context, listeners, local, mcp)
+                kept = b"" if access.sealed else await foundation.keeper.recall(DEVICES) or b""
+                await self._accept_connections(group, context, listeners, local, mcp, kept)
                 group.start_soon(serve_ahp, self._config.ahp, self._places, context, self._blobs, launchers)
                 await self._stop_requested.wait()
                 if self._announce and not self._ends_all:
@@ -348,6 +354,7 @@ class Daemon:
             prompts=agent_host.prompts,
             clients=ClientSessions(foundation.terminals),
             editors=editors,
+            devices=build_devices(foundation.keeper, self._places, self._config.devices, foundation.policy),
         )
 
     def _start_background(
@@ -396,10 +403,19 @@ class Daemon:
         listeners: list[socket.socket],
         local: LocalSocketServer,
         mcp: McpEndpoints,
+        devices: bytes,
     ) -> None:
-        """Accept connections from now on."""
-        budget = ConnectionBudget.of_process()
-        web = WebServer(build_guarded_app(context, mcp, listeners[0].getsockname()[1]), budget)
+        """Accept connections from now on; those of devices too, if the previous daemon did."""
+        budget, api = ConnectionBudget.of_process(), LazyApi(context)
+        web = WebServer(build_guarded_app(context, api, mcp, listeners[0].getsockname()[1]), budget)
+        push = PushNotifier(
+            context.gate,
+            context.access.sign_ins,
+            self._presence.count_looking,
+            context.devices.build_push_sender,
+        )
+        group.start_soon(push.run)
+        group.start_soon(context.devices.run, partial(build_device_app, context, api), devices)
         group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)
         group.start_soon(web.serve, listeners)
@@ -451,30 +467,10 @@ class Daemon:
             self._policy_memory.keeper_lost()
 
     async def _restore(self, gate: Gate, foundation: Foundation, threads: Threads) -> Restart:
-        terminals = foundation.terminals
-
-        def output_of(terminal: str) -> Result:
-            return as_result(read_output(terminals.tail(terminal)), terminal)
-
+        terminals, events = foundation.terminals, foundation.terminal_events
         crashed = self._daemon_file.hangs
-        terminals.orphaned = self._survivors.look_for
-        lost = await foundation.terminal_events.catch_up(foundation.records, terminals)
-        self._survivors.look_for(lost)
-        await threads.restore()
-        restored = await restore(gate, foundation.records, output_of)
-        event = DaemonStarted(
-            version=__version__,
-            pid=os.getpid(),
-            crashed=crashed,
-            interrupted=restored.interrupted,
-            approvals_kept=restored.approvals_kept,
-            terminals_adopted=sum(not terminal.pipes for terminal in terminals.live.values()),
-        )
-        seq = gate.journal.append(event)
-        await gate.journal.committed(seq)
-        facts = asdict(event)
-        return Restart(
-            seq=seq, at=now_ms(), **{name: facts[name] for name in Restart.model_fields if name in facts}
+        return await restore_all(
+            gate, foundation.records, terminals, events, threads, self._survivors, crashed=crashed
         )
 
     async def _listen_on_socket(self) -> SocketListener:

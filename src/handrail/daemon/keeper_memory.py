@@ -1,5 +1,5 @@
-"""What the keeper remembers for the next daemon: sign-ins, agents that launched doors, the policy, the journal's head;
-and whether it restarts this daemon.
+"""What the keeper remembers for the next daemon: sign-ins, agents that launched doors, the policy, the journal's head, where
+devices connect; and whether it restarts this daemon.
 
 Policy and head are compared at the start, so that a change behind the daemon's back is detected. All are stored after each
 change. The keeper's memory is out of reach for the processes that it started, but it ends with the keeper.
@@ -13,12 +13,13 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from handrail.config import Config, describe_settings
+from handrail.config import Config, DevicesSection, describe_settings
 from handrail.gate.rules.accepted_policy import AcceptedPolicy, FoundPolicy
 from handrail.gate.rules.policy_snapshot import Baseline, PolicySnapshot, decode_baseline
 from handrail.keeper.protocol import RESTART_KEY, Done, Remember
 from handrail.paths import Places
 from handrail.server.access import Access, Client
+from handrail.server.device_listener import DeviceListener
 from handrail.server.editor_pairings import EditorPairings
 from handrail.store.anchor import check_anchor
 from handrail.store.hash_chain import Link
@@ -32,7 +33,7 @@ from handrail.terminal.person_check import DoorLaunchers, explain_no_person, run
 log = logging.getLogger(__name__)
 
 POLICY, HEAD, SIGN_INS, LAUNCHERS, EDITORS = "policy", "journal-head", "sign-ins", "launchers", "editors"
-COMPACTION = "journal-compaction"
+COMPACTION, DEVICES = "journal-compaction", "devices"
 """Keys in the keeper's memory."""
 SEALED_INSIDE = (
     "This daemon was started from inside something Handrail had started, or from a shell that carries its mark, so it takes "
@@ -211,6 +212,19 @@ async def build_editors(
     editors = EditorPairings(journal, access, launchers, kept)
     editors.keep = partial(_remember, keeper, EDITORS)
     return editors
+
+
+def build_devices(
+    keeper: Keeper, places: Places, settings: DevicesSection, policy: AcceptedPolicy
+) -> DeviceListener:
+    """The listener for devices. They leave high risk to the desk also while no person accepted the settings."""
+
+    def is_limited() -> bool:
+        return settings.high_risk == "desk" or policy.holds_config
+
+    devices = DeviceListener(keeper, places.tls, settings, is_limited)
+    devices.keep = partial(_remember, keeper, DEVICES)
+    return devices
 
 
 def _remember(keeper: Keeper, key: str, value: bytes) -> None:

@@ -31,6 +31,8 @@ class Answer:
     comments: tuple[Comment, ...] = ()
     rules: tuple[Rule, ...] = ()
     """Rules to add with this answer."""
+    request_id: str = ""
+    """The id that the page gave its answer; empty without one."""
 
 
 class Approval:
@@ -112,6 +114,7 @@ class Approval:
             content=answer.content,
             comments=answer.comments,
             rules=tuple(rule.id for rule in answer.rules),
+            request_id=answer.request_id,
         )
         self.answered_seq = self._journal.append(fact)
         self.answered = answer

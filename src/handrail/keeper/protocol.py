@@ -226,12 +226,16 @@ class Recall:
 class Listen:
     """Listen on the first of these loopback ports that is available, and hold it until the keeper exits.
 
-    With `both`, hold the same port of the IPv6 loopback address too, if the system has one and it is free.
+    With `both`, hold the same port of the IPv6 loopback address too, if the system has one and it is free. With `host`,
+    listen on exactly the first port of that address instead, or with `release` no longer. A keeper from before `host`
+    ignores it and listens on loopback.
     """
 
     id: int
     ports: tuple[int, ...]
     both: bool = False
+    host: str = ""
+    release: bool = False
 
 
 @dataclass(frozen=True, slots=True)

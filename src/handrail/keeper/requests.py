@@ -93,8 +93,8 @@ class RequestHandler:
                 self._terminals.stop(daemon, id, terminal, grace)
             case Recall(id, key):
                 daemon.send(Recalled(id, self._memo.recall(key)))
-            case Listen(id, ports, both):
-                descriptors = self._ports.open_both(ports) if both else (self._ports.open(ports),)
+            case Listen(id):
+                descriptors = self._listen(request)
                 daemon.send(Listening(id, len(descriptors)), descriptors)
             case Health(id):
                 daemon.send(self._health(id))
@@ -119,6 +119,14 @@ class RequestHandler:
             case Remember(_, key, value):
                 if not self._memo.remember(key, value):
                     raise RefusalError("The keeper's memo is full.")
+
+    def _listen(self, request: Listen) -> tuple[int, ...]:
+        if request.release:
+            self._ports.release(request.host, request.ports[0])
+            return ()
+        if request.host:
+            return (self._ports.open_at(request.host, request.ports[0]),)
+        return self._ports.open_both(request.ports) if request.both else (self._ports.open(request.ports),)
 
     def _start(self, order: Start) -> None:
         if self.ending:
@@ -172,6 +180,7 @@ class Ports:
     def __init__(self) -> None:
         self._listeners: dict[int, socket.socket] = {}
         self._listeners_v6: dict[int, socket.socket] = {}
+        self._device_listeners: dict[tuple[str, int], socket.socket] = {}
 
     def open(self, preferred: Sequence[int]) -> int:
         """Return a new descriptor of a listening socket.
@@ -192,12 +201,27 @@ class Ports:
             second = self._hold_v6(listener.getsockname()[1])
         return (first,) if second is None else (first, os.dup(second.fileno()))
 
+    def open_at(self, host: str, port: int) -> int:
+        """Return a new descriptor of a socket for devices, on exactly this address. Raises OSError."""
+        listener = self._device_listeners.get((host, port)) or _listen(host, port)
+        if listener is None:
+            raise OSError(errno.EADDRINUSE, f"port {port} of {host} is taken")
+        self._device_listeners[host, port] = listener
+        return os.dup(listener.fileno())
+
+    def release(self, host: str, port: int) -> None:
+        """Close the socket of `open_at`. No effect if there is none."""
+        listener = self._device_listeners.pop((host, port), None)
+        if listener is not None:
+            listener.close()
+
     @property
     def listeners(self) -> list[socket.socket]:
+        """Those on loopback. Devices use TLS, which the keeper does not speak."""
         return [*self._listeners.values(), *self._listeners_v6.values()]
 
     def close(self) -> None:
-        for listener in self.listeners:
+        for listener in (*self.listeners, *self._device_listeners.values()):
             listener.close()
 
     def _hold_v6(self, port: int) -> socket.socket | None:
@@ -211,8 +235,8 @@ class Ports:
 
 
 def _listen(host: str, port: int) -> socket.socket | None:
-    """Listen on a loopback port; None if it is taken, not permitted or invalid."""
-    listener = socket.socket(socket.AF_INET6 if host == HOST_V6 else socket.AF_INET, socket.SOCK_STREAM)
+    """Listen on a port of this address; None if it is taken, not permitted or invalid."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

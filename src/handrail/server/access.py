@@ -33,6 +33,10 @@ class Person:
     approves: bool
     sign_in: str | None = None
     """The page's sign-in; None for a command line or an editor."""
+    device: bool = False
+    """A paired device. Its bearer is good on the listener for devices only."""
+    limited: bool = False
+    """May not do what high risk needs: such work is done at the desk."""
     ends: bool = False
     """May stop the daemon even without `approves`, so that a sealed daemon can be stopped."""
 
@@ -92,7 +96,9 @@ class Access:
         if (grant := self._grants.get(hashed)) is not None:
             return grant
         signed = self.sign_ins.of_bearer(hashed)
-        return Person(place=signed.place, approves=True, sign_in=signed.id) if signed else None
+        if signed is None:
+            return None
+        return Person(place=signed.place, approves=True, sign_in=signed.id, device=signed.device)
 
     def revocation(self, bearer: str) -> anyio.Event:
         """An event that is set when this person's bearer becomes invalid: live sockets must then close."""

@@ -1,17 +1,10 @@
-"""The ASGI application: `/api`, `/mcp` and the page's files, and the uvicorn server that runs it.
+"""The ASGI applications: `/api`, `/mcp` and the page's files for this machine, and without `/mcp` for paired devices."""
 
-The keeper holds the listening port.
-"""
-
-import asyncio
-import contextlib
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, cast
 
 import anyio
 import anyio.to_thread
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -19,8 +12,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from handrail.server.connection_limit import ConnectionBudget, HttpConnections
 from handrail.server.context import ServerContext
+from handrail.server.device_guard import CA_PATH, DeviceGuard
+from handrail.server.device_listener import DeviceAddress
 from handrail.server.guard import BodyLimit, Guard
 from handrail.server.health import build_health
 from handrail.server.mcp.mcp_endpoints import McpEndpoints
@@ -28,14 +22,29 @@ from handrail.server.memory import tune_gc
 
 HOST = "127.0.0.1"
 HEALTH_PATH = "/api/health"
-WS_BYTES = 1024 * 1024
-"""Longest WebSocket frame a client may send. Bounds memory; a paste into a terminal is far smaller."""
 
 
-def build_guarded_app(context: ServerContext, mcp: McpEndpoints, port: int) -> ASGIApp:
+def build_guarded_app(context: ServerContext, api: ASGIApp, mcp: McpEndpoints, port: int) -> ASGIApp:
     """Build the complete application, behind the guard."""
-    app = BodyLimit(build_app(LazyApi(context), mcp))
+    app = BodyLimit(build_app(api, mcp))
     return Guard(app, context.access, (f"{HOST}:{port}", f"localhost:{port}", f"[::1]:{port}"))
+
+
+def build_device_app(context: ServerContext, api: ASGIApp, address: DeviceAddress) -> ASGIApp:
+    """Build the application for paired devices: without `/mcp`, and behind a guard of its own."""
+    listener = context.devices
+
+    async def ca(_request: Request) -> Response:
+        """The certificate that a phone installs. It is public."""
+        if address.behind_proxy:
+            return JSONResponse({"detail": "The proxy has its own certificate."}, 404)
+        return FileResponse(listener.ca_file, media_type="application/x-x509-ca-cert")
+
+    routes = [Route(CA_PATH, ca, methods=["GET"]), *page_routes(), Mount("/", api)]
+    app = BodyLimit(Starlette(routes=routes, exception_handlers={404: _no_route}))
+    return DeviceGuard(
+        app, context.access, address.host, proxied=address.behind_proxy, limited=listener.limited
+    )
 
 
 def build_app(api: ASGIApp, mcp: McpEndpoints) -> Starlette:
@@ -91,39 +100,6 @@ def _asks_for_health(scope: Scope) -> bool:
     return scope["type"] == "http" and scope["method"] == "GET" and scope["path"] == HEALTH_PATH
 
 
-class WebServer(uvicorn.Server):
-    """Uvicorn without signal handlers: the daemon handles signals and exit."""
-
-    def __init__(self, app: ASGIApp, budget: ConnectionBudget) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=cast("type[asyncio.Protocol]", HttpConnections(budget.http).protocol),
-                ws=cast("type[asyncio.Protocol]", _build_websocket),
-                backlog=budget.backlog,
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                date_header=False,
-                proxy_headers=False,
-                ws_max_size=WS_BYTES,
-                ws_per_message_deflate=False,
-                timeout_graceful_shutdown=1,
-            )
-        )
-        tune_gc()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-    async def main_loop(self) -> None:
-        """Sleep until cancelled. Uvicorn's own loop wakes ten times a second, to keep the date header current."""
-        self.server_state.default_headers = self.config.encoded_headers
-        await anyio.sleep_forever()
-
-
 STATIC = Path(__file__).parent / "static"
 _PAGES = (
     "/",
@@ -138,6 +114,16 @@ _PAGES = (
     "/settings",
     "/gallery",
 )
+_FILES = {
+    "manifest.webmanifest": "application/manifest+json",
+    "sw.js": "text/javascript",
+    "offline.html": "text/html",
+    "icon-192.png": "image/png",
+    "icon-512.png": "image/png",
+    "icon-maskable.png": "image/png",
+    "apple-touch-icon.png": "image/png",
+}
+"""Files of the installed page, which have fixed names."""
 _NOT_BUILT = (
     "<!doctype html><title>Handrail</title><p>The page was not built. Run <code>make ui</code>, then reload."
 )
@@ -152,13 +138,13 @@ def page_routes(static: Path = STATIC) -> list[BaseRoute]:
         return FileResponse(index, headers={"cache-control": "no-cache"})
 
     pages: list[BaseRoute] = [Route(path, show, methods=["GET"]) for path in _PAGES]
+    files: list[BaseRoute] = [Route(f"/{name}", _file(static / name), methods=["GET"]) for name in _FILES]
     assets = StaticFiles(directory=static / "assets", check_dir=False)
-    return [*pages, Mount("/assets", assets)]
+    return [*pages, *files, Mount("/assets", assets)]
 
 
-def _build_websocket(**options: Any) -> asyncio.Protocol:
-    """The protocol of a WebSocket. Its library is imported with the first one: that would delay the start."""
-    from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol  # noqa: PLC0415 - slow import
+def _file(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    async def send(_request: Request) -> Response:
+        return FileResponse(path, media_type=_FILES[path.name], headers={"cache-control": "no-cache"})
 
-    assert AutoWebSocketsProtocol is not None, "websockets is a dependency"
-    return AutoWebSocketsProtocol(**options)
+    return send

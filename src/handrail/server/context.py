@@ -20,6 +20,7 @@ from handrail.gate.tool import Undoer
 from handrail.server.access import Access, Person
 from handrail.server.api.daemon_models import Restart
 from handrail.server.client_sessions import ClientSessions
+from handrail.server.device_listener import DeviceListener
 from handrail.server.editor_pairings import EditorPairings
 from handrail.server.health import LoopMonitor
 from handrail.store.actor import Actor, person_on
@@ -67,22 +68,36 @@ class SizeOwners:
 
 
 class Presence:
-    """Counts the connected people who can answer approvals."""
+    """Counts the connected people who can answer approvals, and those whose page is hidden."""
 
     def __init__(self) -> None:
         self._count = 0
+        self._hidden: set[object] = set()
 
     def count(self) -> int:
         return self._count
 
+    def count_looking(self) -> int:
+        """Those whose page is not hidden. A command line never is."""
+        return self._count - len(self._hidden)
+
     @contextmanager
-    def following(self, person: Person) -> Generator[None]:
-        """Count this person while the context is open, if they may approve."""
+    def following(self, person: Person) -> Generator[Callable[[bool], None]]:
+        """Count this person while the context is open, if they may approve. Yields a function to say "hidden"."""
+        own = object()
+
+        def set_hidden(hidden: bool) -> None:
+            if hidden and person.approves:
+                self._hidden.add(own)
+            else:
+                self._hidden.discard(own)
+
         self._count += person.approves
         try:
-            yield
+            yield set_hidden
         finally:
             self._count -= person.approves
+            self._hidden.discard(own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +137,8 @@ class ServerContext:
     clients: ClientSessions
     """The sessions of connected clients that run now."""
     editors: EditorPairings
+    devices: DeviceListener
+    """Where paired devices connect."""
     transcripts: Transcripts = field(default_factory=Transcripts.of_user)
     """Conversations in the clients' own files."""
     size_owners: SizeOwners = field(default_factory=SizeOwners)
@@ -135,3 +152,8 @@ def person_of(connection: HTTPConnection) -> Person:
 def actor_of(connection: HTTPConnection) -> Actor:
     """The actor to record for a request."""
     return person_on(person_of(connection).place)
+
+
+def is_from_device(connection: HTTPConnection) -> bool:
+    """Whether a request came to the listener for devices."""
+    return connection.scope.get("handrail.device") is not None

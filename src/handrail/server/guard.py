@@ -17,8 +17,9 @@ from handrail.server.access import Access, Person
 
 CSP = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types svelte-trusted-html dompurify"
+    "img-src 'self' data:; font-src 'self'; manifest-src 'self'; worker-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types svelte-trusted-html dompurify handrail-worker"
 )
 _HEADERS = {
     "content-security-policy": CSP,
@@ -59,10 +60,11 @@ class Refusal:
 class Guard:
     """ASGI middleware that authenticates requests and adds security headers."""
 
-    def __init__(self, app: ASGIApp, access: Access, hosts: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, access: Access, hosts: Iterable[str], scheme: str = "http") -> None:
         """The first of `hosts` is the page's only name. A page opened under another one is redirected to it."""
         self._app = app
         self._access = access
+        self._scheme = scheme
         self._host, *aliases = hosts
         self._aliases = frozenset(aliases)
 
@@ -113,14 +115,16 @@ class Guard:
         if hosts == [self._host]:
             return None
         if len(hosts) != 1 or hosts[0] not in self._aliases:
-            return Refusal(
-                421, "This is not a name Handrail answers to; open it as http://127.0.0.1 with its port."
-            )
+            return Refusal(421, self._wrong_name)
         if area == "agent":
             return None
         if area == "page" and scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):
             return self._redirect(scope)
         return Refusal(421, f"Nobody is signed in under this name; use http://{self._host}.")
+
+    @property
+    def _wrong_name(self) -> str:
+        return "This is not a name Handrail answers to; open it as http://127.0.0.1 with its port."
 
     def _redirect(self, scope: Scope) -> RedirectResponse:
         path, query = scope["path"], scope["query_string"].decode("latin-1")
@@ -129,7 +133,7 @@ class Guard:
 
     def _check_origin(self, scope: Scope, headers: Headers, area: Area) -> Refusal | None:
         # Exactly the requested host: on `localhost` and 127.0.0.1 different programs may listen on one port.
-        if headers.getlist("origin") not in ([], [f"http://{headers['host']}"]):
+        if headers.getlist("origin") not in ([], [f"{self._scheme}://{headers['host']}"]):
             return Refusal(403, "Another site may not talk to Handrail.")
         sites = headers.getlist("sec-fetch-site")
         if all(site in ("same-origin", "none") for site in sites):
@@ -145,18 +149,27 @@ class Guard:
         bearer = _bearer(scope, headers)
         if area == "agent":
             return self._check_client(scope, bearer)
-        person = scope["handrail.person"] = self._access.person(bearer) if bearer else None
+        person = scope["handrail.person"] = self._find_person(bearer) if bearer else None
         return None if area == "open" else self._check_person(scope, person, area)
+
+    def _find_person(self, bearer: str) -> Person | None:
+        """The person with this bearer. That of a device is good on the listener for devices only."""
+        person = self._access.person(bearer)
+        return None if person is None or person.device else person
 
     def _check_person(self, scope: Scope, person: Person | None, area: Area) -> Refusal | None:
         if person is None:
-            return Refusal(401, "Sign in first: run `handrail open` in a terminal.")
+            return Refusal(401, self._sign_in_first)
         reads = scope["type"] == "websocket" or scope["method"] in ("GET", "HEAD")
         if person.approves or (reads and area != "content"):
             return None
         if person.ends and scope["path"] == DOWN_PATH:
             return None
         return Refusal(403, self._access.sealed or "Only a person may do this: do it on the page.")
+
+    @property
+    def _sign_in_first(self) -> str:
+        return "Sign in first: run `handrail open` in a terminal."
 
     def _check_client(self, scope: Scope, bearer: str | None) -> Refusal | None:
         client = self._access.client(bearer) if bearer else None

@@ -53,7 +53,7 @@ EXPORTS = {
     "values": (
         "Action ActivityEnding ActivityKind AnswerKind Assurance Caller Certainty Claim CommandPreview "
         "Comment DiffPreview Effect Ending FileChange FormPreview Handover InputPreview Json Owner PartKind "
-        "PathPreview Position Preview ProcessSeen Receipt Result Risk Role Rule Scope SignalSent Stop "
+        "PathPreview Position Preview ProcessSeen PushSubscription Receipt Result Risk Role Rule Scope SignalSent Stop "
         "TerminalKind Verdict"
     ),
 }

@@ -63,6 +63,8 @@ class ApprovalAnswered:
     comments: tuple[Comment, ...] = ()
     rules: tuple[str, ...] = ()
     """Ids of the rules created with this answer."""
+    request_id: str = ""
+    """The id that the page gave the answer, by which a repeated request is recognised; empty without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,11 +171,19 @@ class ApprovalQueries(Queries):
         found = await self._all(approval_of, f"{APPROVALS} WHERE approvals.id = ?", (id,))
         return found[0] if found else None
 
+    async def request_id(self, id: str) -> str:
+        """Return the id of the request that answered; empty if it had none, or nobody answered."""
+        found = await self._all(lambda row: str(row["request_id"] or ""), _REQUEST_ID, (id,))
+        return found[0] if found else ""
+
     async def recent(self, limit: int = 500) -> list[PromptRecord]:
         """Return recent approvals, answered or not, newest first, for matching against rules."""
         return await self._all(prompt_of, _NEWEST, (limit,))
 
 
+_REQUEST_ID = """
+SELECT events.payload ->> 'request_id' AS request_id
+FROM approvals JOIN events ON events.seq = approvals.answered_seq WHERE approvals.id = ?"""
 _NEWEST = f"{APPROVALS} ORDER BY approvals.opened_seq DESC LIMIT ?"
 
 

@@ -258,3 +258,12 @@ class Result:
 
     text: str
     data: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushSubscription:
+    """Where a browser gets push messages, and the keys for which they are encrypted (URL-safe base64)."""
+
+    endpoint: str
+    p256dh: str
+    auth: str

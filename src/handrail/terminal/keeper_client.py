@@ -204,9 +204,23 @@ class Keeper:
         """Like `listen` for IPv4 and, if it is available, for the same port of IPv6."""
         return await self._listen(ports, both=True)
 
-    async def _listen(self, ports: tuple[int, ...], both: bool) -> list[socket.socket]:
+    async def listen_at(self, host: str, port: int) -> socket.socket:
+        """A listening socket on exactly this address, which the keeper keeps open too. Raises KeeperError."""
+        (listener,) = await self._listen((port,), both=False, host=host)
+        if listener.getsockname()[:2] == (host, port):
+            return listener
+        listener.close()
+        raise KeeperError(
+            "The running keeper is of an older version and cannot do this. Run `handrail down`, then `handrail up`."
+        )
+
+    async def release(self, host: str, port: int) -> None:
+        """Let the keeper close the socket of `listen_at`."""
+        await self.request(Listen(self.number(), (port,), host=host, release=True), Listening)
+
+    async def _listen(self, ports: tuple[int, ...], both: bool, host: str = "") -> list[socket.socket]:
         received: list[int] = []
-        request = Listen(self.number(), ports, both)
+        request = Listen(self.number(), ports, both, host)
         await self.request(request, Listening, lambda _reply, descriptors: received.extend(descriptors))
         for descriptor in received:
             os.set_inheritable(descriptor, False)

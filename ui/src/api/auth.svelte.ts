@@ -13,6 +13,11 @@ type Word = { say: "ask" } | { say: "bearer"; bearer: string };
 const OTHERS_MS = 150;
 const SIGNED_OUT = 401;
 
+/** Whether this page came from the listener for paired devices: that one has TLS, the one of this machine has not. */
+export function isDevice(): boolean {
+  return location.protocol === "https:";
+}
+
 class Auth {
   bearer = $state.raw<string | null>(null);
   /** False until the first attempt is over, so that the sign-in screen does not flash. */
@@ -26,6 +31,13 @@ class Auth {
     this.channel.onmessage = ({ data }: MessageEvent<Word>) => this.hear(data);
     addEventListener("hashchange", () => void this.begin());
     void this.begin();
+  }
+
+  /** Pairs this device by a code that its person typed. */
+  async pair(code: string): Promise<void> {
+    this.problem = "";
+    await this.useCode(code);
+    if (this.bearer) this.tell({ say: "bearer", bearer: this.bearer });
   }
 
   /** The daemon rejected this bearer. */

@@ -75,6 +75,18 @@ test("a download is a blob, whatever its type", async () => {
   assert.equal(await (await api.output("t1", { mode: "text", download: true })).text(), "line\n");
 });
 
+test("an answer whose response is lost is sent again with the same id", async () => {
+  let left = 2;
+  response = (to) => (left-- > 0 ? to.destroy() : to.writeHead(200, { "Content-Type": "application/json" }).end('{"status":"allowed"}'));
+  const before = seen.length;
+  assert.deepEqual(await api.answer("a1", { answer: "allow", digest: "d" }), { status: "allowed" });
+  const ids = seen.slice(before).map(({ body }) => (JSON.parse(body) as { request_id: string }).request_id);
+  assert.equal(ids.length, 3);
+  assert.equal(new Set(ids).size, 1);
+  json(409, { detail: "Already denied by a person on the phone, 2 s ago." });
+  await assert.rejects(api.answer("a1", { answer: "allow", digest: "d" }), (error) => error instanceof ApiError && error.status === 409);
+});
+
 test("a daemon that is not there is a NetworkError", async () => {
   await assert.rejects(new Api("secret", "http://127.0.0.1:1").state(), NetworkError);
 });

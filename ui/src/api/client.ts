@@ -8,7 +8,7 @@ import createClient, { type Client } from "openapi-fetch";
 
 import type { paths } from "../wire.ts";
 import { type LiveSocket, transport } from "./transport.ts";
-import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
+import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, PushBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
 
 /** The daemon refused a request; the message is its own. */
 export class ApiError extends Error {
@@ -25,6 +25,8 @@ export class NetworkError extends Error {}
 
 /** Longer than any request of a page on the same machine takes. */
 const TIMEOUT_MS = 15_000;
+/** Pauses before an answer is sent again: half a minute, in which a phone finds its network again. */
+const REPEAT_MS = [250, 500, 1000, 2000, 4000, 4000, 8000, 8000];
 /** For whole outputs and images. */
 const DOWNLOAD_TIMEOUT_MS = 120_000;
 
@@ -51,7 +53,11 @@ export class Api {
   cancel = (id: string) => dataOf(this.http.POST("/api/calls/{id}/cancel", at({ id })));
   complete = (id: string, body: CompleteBody) => dataOf(this.http.POST("/api/calls/{id}/complete", { ...at({ id }), body: sent(body) }));
   approval = (id: string) => dataOf(this.http.GET("/api/approvals/{id}", at({ id })));
-  answer = (id: string, body: AnswerBody) => dataOf(this.http.POST("/api/approvals/{id}/answer", { ...at({ id }), body: sent(body) }));
+  /** Sent again with the same id until the daemon confirms it: a lost connection neither loses nor doubles an answer. */
+  answer = (id: string, body: AnswerBody) => {
+    const once = { ...body, request_id: crypto.randomUUID() };
+    return repeated(() => dataOf(this.http.POST("/api/approvals/{id}/answer", { ...at({ id }), body: sent(once) })));
+  };
   edit = (id: string, body: EditBody) => dataOf(this.http.POST("/api/approvals/{id}/edit", { ...at({ id }), body: sent(body) }));
   proposal = (id: string) => dataOf(this.http.GET("/api/approvals/{id}/proposal", at({ id })));
   allowLow = (approvals: readonly Seen[]) => dataOf(this.http.POST("/api/approvals/allow-low", { body: { approvals: [...approvals] } }));
@@ -63,6 +69,9 @@ export class Api {
   propose = (rule: RuleBody, approval: string | null = null) => dataOf(this.http.POST("/api/rules/propose", { body: { rule: sent(rule), approval } }));
   signIns = () => dataOf(this.http.GET("/api/sign-ins"));
   signOut = (id: string) => dataOf(this.http.DELETE("/api/sign-ins/{id}", at({ id })));
+  pushKey = () => dataOf(this.http.GET("/api/push"));
+  subscribePush = (body: PushBody) => dataOf(this.http.PUT("/api/push", { body }));
+  unsubscribePush = () => dataOf(this.http.DELETE("/api/push"));
   pairEditor = (id: string, number: number) => dataOf(this.http.POST("/api/editors/{id}/pair", { ...at({ id }), body: { number } }));
   refuseEditor = (id: string) => dataOf(this.http.POST("/api/editors/{id}/refuse", at({ id })));
   settings = () => dataOf(this.http.GET("/api/settings"));
@@ -147,6 +156,19 @@ function fetchWithin(timeout: number): (request: Request) => Promise<Response> {
     transport().fetch(request, AbortSignal.timeout(timeout)).catch((error: unknown) => {
       throw new NetworkError(String(error));
     });
+}
+
+/** Repeats a request that got no response, with growing pauses; the last failure is the caller's. */
+async function repeated<Data>(ask: () => Promise<Data>): Promise<Data> {
+  for (const pause of REPEAT_MS) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof NetworkError)) throw error;
+      await new Promise((wake) => setTimeout(wake, pause));
+    }
+  }
+  return ask();
 }
 
 const DOWNLOAD = { parseAs: "blob", fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) } as const;

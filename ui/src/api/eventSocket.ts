@@ -1,7 +1,7 @@
 /**
  * The live socket: journal entries after a sequence number, over one connection.
  *
- * Reconnecting is the caller's job (state/store.svelte.ts).
+ * Tells the daemon when the page is hidden, because then it sends push messages. Reconnecting is the caller's job (state/store.svelte.ts).
  */
 import type { Api } from "./client.ts";
 import type { LiveEntries } from "./types.ts";
@@ -19,8 +19,11 @@ export function followEvents(api: Api, after: number, follower: EventHandler, st
     let opened = false;
     const close = () => socket.close();
     stop.addEventListener("abort", close, { once: true });
+    const tellVisibility = () => opened && socket.readyState === WebSocket.OPEN && socket.send(document.visibilityState === "hidden" ? "hidden" : "visible");
+    document.addEventListener("visibilitychange", tellVisibility);
     socket.onopen = () => {
       opened = true;
+      if (document.visibilityState === "hidden") tellVisibility();
       follower.opened();
     };
     socket.onmessage = ({ data }: MessageEvent<string>) => {
@@ -28,6 +31,7 @@ export function followEvents(api: Api, after: number, follower: EventHandler, st
     };
     socket.onclose = () => {
       stop.removeEventListener("abort", close);
+      document.removeEventListener("visibilitychange", tellVisibility);
       resolve(opened);
     };
   });

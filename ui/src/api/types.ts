@@ -77,6 +77,7 @@ export type ThreadBody = Partial<Schemas["ThreadBody"]>;
 export type PromptBody = Sent<Schemas["PromptBody"], "text">;
 export type Picture = Schemas["ImageBody"];
 export type ForkBody = Partial<Schemas["ForkBody"]>;
+export type PushBody = Schemas["PushBody"];
 export type SignedIn = Schemas["SignedIn"];
 export type SignInView = Schemas["SignInView"];
 export type SettingBody = Sent<Schemas["SettingBody"], "setting" | "value">;

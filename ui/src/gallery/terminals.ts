@@ -129,7 +129,6 @@ export const acts: TerminalActions = {
   take: did("taken over"),
   release: did("released"),
   interrupt: did("interrupted"),
-  press: did("pressed"),
   stop: did("stopped"),
   search: () => Promise.resolve({ matches: [{ line_number: 12_004, offset: 1, text: "a line that was found far above", before: [], after: [] }], more: false }),
   save: did("saved"),

@@ -6,21 +6,27 @@
 export const GUARD_MS = 700;
 
 export class InputGuard {
-  ready = $state(false);
+  private open = $state(false);
+  /** No answer would arrive: the daemon is away. */
+  offline = $state(false);
   /** Incremented with every start, to restart the fill animation of the buttons. */
   round = $state(0);
   private timer: ReturnType<typeof setTimeout> | undefined;
 
+  get ready(): boolean {
+    return this.open && !this.offline;
+  }
+
   /** Restarts the delay. */
   arm(): void {
     clearTimeout(this.timer);
-    this.ready = false;
+    this.open = false;
     this.round++;
-    this.timer = setTimeout(() => (this.ready = true), GUARD_MS);
+    this.timer = setTimeout(() => (this.open = true), GUARD_MS);
   }
 
   stop(): void {
     clearTimeout(this.timer);
-    this.ready = false;
+    this.open = false;
   }
 }

@@ -42,7 +42,7 @@ function asked(call: string): Event {
 }
 
 function answered(answer: "allow" | "deny", facts: Partial<EventOf<"ApprovalAnswered">> = {}): Event {
-  return { kind: "ApprovalAnswered", approval: "a-c1", call: "c1", answer, reason: "no", by: "phone", digest: "", comments: [], rules: [], ...facts };
+  return { kind: "ApprovalAnswered", approval: "a-c1", call: "c1", answer, reason: "no", by: "phone", digest: "", comments: [], rules: [], request_id: "", ...facts };
 }
 
 function settled(call: string, ending: "done" | "cancelled" = "done"): Event {

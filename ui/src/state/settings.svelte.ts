@@ -5,6 +5,7 @@ export type Theme = "system" | "light" | "dark";
 export type AlertKind = "approval" | "input" | "client";
 const KINDS: readonly AlertKind[] = ["approval", "input", "client"];
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
+const LETTERS: readonly string[] = ["9", "10", "11", "12", "13", "14", "15", "16", "17", "18"];
 
 class Settings {
   theme = $state<Theme>(stored("theme", THEMES, "system"));
@@ -20,6 +21,9 @@ class Settings {
   /** Wrap long lines of a command's output. */
   wrap = $state(stored("wrap", ["off", "on"], "on") === "on");
   split = $state(stored("diff", ["unified", "split"], "unified") === "split");
+
+  /** Font size of terminals on a phone. */
+  letter = $state(Number(stored("letter", LETTERS, "12")));
 
   constructor() {
     this.paint();
@@ -81,6 +85,12 @@ class Settings {
   setSplit(on: boolean): void {
     this.split = on;
     keep("diff", on ? "split" : "unified");
+  }
+
+  setLetter(letter: number): void {
+    if (!LETTERS.includes(String(letter))) return;
+    this.letter = letter;
+    keep("letter", String(letter));
   }
 
   /** Uses the theme of the program around the page, from now on. */

@@ -1,8 +1,8 @@
-"""`handrail sign-ins`: list the browsers that are signed in, and sign one out."""
+"""`handrail sign-ins`: list the browsers and devices that are signed in, and sign one out."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from handrail.cli.client import reach
 from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.render.formats import find_by_prefix, format_minute
 from handrail.cli.render.output import note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import SignInView
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 def sign_ins(
     context: typer.Context, as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 ) -> None:
-    """List the browsers that are signed in, or sign one out."""
+    """List the browsers and paired devices that are signed in, or sign one out."""
     if context.invoked_subcommand is not None:
         return
     with reach("read") as link:
@@ -31,7 +34,7 @@ def sign_ins(
         print_json(rows)
     elif rows:
         cells = [
-            (row["id"], row["name"] or "a browser", format_minute(row["at"]), format_minute(row["seen_at"]))
+            (row["id"], _describe(row), format_minute(row["at"]), format_minute(row["seen_at"]))
             for row in rows
         ]
         print_table(("ID", "BROWSER", "SIGNED IN", "LAST SEEN"), cells)
@@ -39,10 +42,14 @@ def sign_ins(
         note("No browser is signed in. `handrail open` signs one in.")
 
 
+def _describe(row: SignInView) -> str:
+    return f"{row['name'] or 'a browser'}{' (paired)' if row['device'] else ''}"
+
+
 def revoke(
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a sign-in, or its first letters.")],
 ) -> None:
-    """Sign a browser out immediately. It needs a new link from `handrail open`."""
+    """Sign a browser or device out immediately. It needs a new link from `handrail open`, or `handrail pair`."""
     with reach("person") as link:
         ids = (row["id"] for row in link.get("sign-ins"))
         sign_in_id = find_by_prefix(id, ids, "sign-in")

@@ -70,6 +70,10 @@ class Status:
     """How often the keeper has restarted the daemon because it had ended unexpectedly."""
     restarted_at: int | None
     """When that was last, in milliseconds since 1970."""
+    devices_url: str | None
+    """Where paired devices connect; None if nothing listens for them."""
+    devices: int
+    """Paired devices."""
     held: tuple[str, ...]
     """What changed without Handrail and no person has accepted; while there is any, everything asks."""
 
@@ -93,6 +97,8 @@ def status(as_json_: AsJson = False) -> None:
         say((f"  restarted by the keeper {often}, last {when}: the daemon had ended unexpectedly", "yellow"))
     say(f"  home    {state.home}")
     say(f"  calls   {state.running} running, {format_count(state.waiting, 'approval')} waiting for you")
+    if state.devices_url:
+        say(f"  devices {format_count(state.devices, 'device')} paired, listening at {state.devices_url}")
     if state.hung_keeper_pid:
         say((describe_hung_keeper(state.hung_keeper_pid), "red"))
     warn_of_changes(policy, say)
@@ -202,6 +208,8 @@ def _build_status(link: Link, policy: "PolicyView | None") -> Status:
         waiting=len(state["approvals"]),
         restarts=health.get("restarts", 0),
         restarted_at=health.get("restarted_at"),
+        devices_url=link.get("devices")["url"],
+        devices=sum(row["device"] for row in link.get("sign-ins")),
         held=tuple(format_change(change) for change in policy["changes"]) if policy else (),
     )
 

@@ -83,6 +83,9 @@ class AnswerBody(Wire):
     comments: Annotated[tuple[Comment, ...], Field(max_length=1000)] = ()
     rule: RuleBody | Annotated[list[RuleBody], Field(max_length=50)] | None = None
     """Rules to add together with the answer."""
+    request_id: Annotated[str, Field(max_length=64)] = ""
+    """An id of your own. A request with the id of the answer that was taken succeeds again, instead of coming too late:
+    send it again with the same id if the connection was lost."""
 
 
 class EditBody(Wire):

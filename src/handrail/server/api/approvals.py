@@ -39,7 +39,8 @@ from handrail.server.api.approval_models import (
 from handrail.server.api.calls import usual_view
 from handrail.server.api.models import as_json, now_ms
 from handrail.server.api.rule_models import RuleBody, Suggestion, suggestion_view
-from handrail.server.context import ServerContext, actor_of
+from handrail.server.context import ServerContext, actor_of, person_of
+from handrail.server.device_guard import HIGH_RISK
 from handrail.store.approvals import ApprovalRecord
 from handrail.store.calls import CallHistory
 from handrail.store.values import Caller, Claim, Json, Rule
@@ -61,17 +62,12 @@ def routes(context: ServerContext) -> APIRouter:
 
     @router.post("/approvals/{id}/answer")
     async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
-        call, approval = await get_open(context, id)
-        answer = Answer(
-            kind=body.answer,
-            by=actor_of(request),
-            reason=body.reason,
-            input=body.input,
-            content=body.content,
-            comments=body.comments,
-            rules=_build_rules(context, call, body),
-        )
-        await person_actions.answer(context.gate, approval, answer, body.digest)
+        try:
+            await _answer(context, id, body, request)
+        except Conflict:
+            await context.journal.committed(context.journal.head)
+            if not body.request_id or await context.records.approvals.request_id(id) != body.request_id:
+                raise
         await context.journal.committed(context.journal.head)  # the answer, and the rules made with it
         return await load_view(context, id)
 
@@ -95,6 +91,34 @@ def routes(context: ServerContext) -> APIRouter:
         return [item if isinstance(item, AllowedLow) else results[item[0].id] for item in items]
 
     return router
+
+
+async def _answer(context: ServerContext, id: str, body: AnswerBody, request: Request) -> None:
+    call, approval = await get_open(context, id)
+    if person_of(request).limited:
+        await _check_limited(context, call, approval, body)
+    answer = Answer(
+        kind=body.answer,
+        by=actor_of(request),
+        reason=body.reason,
+        input=body.input,
+        content=body.content,
+        comments=body.comments,
+        rules=_build_rules(context, call, body),
+        request_id=body.request_id,
+    )
+    await person_actions.answer(context.gate, approval, answer, body.digest)
+
+
+async def _check_limited(context: ServerContext, call: Call, approval: Approval, body: AnswerBody) -> None:
+    """Refuse what a device leaves to the desk: to allow high risk, also by an edit, and to make rules."""
+    if body.answer == "deny" and body.rule is None:
+        return
+    risk = approval.asked.risk
+    if body.input is not None or body.content is not None:
+        risk = (await person_actions.edit(context.gate, call, body.input, body.content)).risk.level
+    if risk == "high" or body.rule is not None:
+        raise HTTPException(403, HIGH_RISK)
 
 
 def _build_rules(context: ServerContext, call: Call, body: AnswerBody) -> tuple[Rule, ...]:

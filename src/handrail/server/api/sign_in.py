@@ -11,7 +11,8 @@ from pydantic import Field
 from handrail.server.api.call_models import Credential, CredentialBody, CredentialView
 from handrail.server.api.calls import credential_view
 from handrail.server.api.models import Wire, now_ms
-from handrail.server.context import ServerContext, actor_of, person_of
+from handrail.server.context import ServerContext, actor_of, is_from_device, person_of
+from handrail.server.device_listener import is_own_address
 from handrail.server.sign_ins import AnswerError, RedeemError, SignIn
 from handrail.store.events import CredentialRevoked
 from handrail.store.threads.message import clean
@@ -67,6 +68,8 @@ class SignInView(Wire):
     """When it signed in by a link."""
     seen_at: int
     """When it last signed in, by the link or by its key."""
+    device: bool
+    """A paired device: it signs in only where `handrail pair` listens."""
     lasts: bool
     """Whether it stays signed in over a reload."""
     current: bool
@@ -79,6 +82,7 @@ def build_sign_in_view(signed: SignIn, asking: str | None) -> SignInView:
         name=clean(signed.name),
         at=signed.at,
         seen_at=signed.seen_at,
+        device=signed.device,
         lasts=bool(signed.key),
         current=signed.id == asking,
     )
@@ -96,6 +100,16 @@ REFUSALS: dict[RedeemError | AnswerError, tuple[int, str]] = {
     "signed out": (401, UNKNOWN),
     "unsigned": (403, "The signature is not that of this browser and this challenge. Load the page again."),
 }
+NO_KEY = (
+    "This browser cannot keep a key, so it cannot be paired. Leave private browsing, or use another browser."
+)
+NOT_PAIRED = "This device is not paired any more. Run `handrail pair` at your desk for a new code."
+PAIR_REFUSALS: dict[RedeemError, str] = {
+    "unknown": "This code is not valid. Check it, or run `handrail pair` at your desk for a new one.",
+    "expired": "This code is older than five minutes. Run `handrail pair` at your desk for a new one.",
+    "used": "This code was used before, so the device that it paired is signed out: somebody else may have seen it. Run "
+    "`handrail pair` at your desk for a new one.",
+}
 NO_PROCESS = "The program that signs in could not be recognised, so its key is not enough. Run `handrail open` for a fresh link."
 
 
@@ -103,23 +117,29 @@ def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.post("/sign-in")
-    async def sign_in(body: SignInBody) -> SignedIn:
-        return _signed_in(context.access.sign_ins.redeem(body.code, await _read_key(body.key), body.name))
+    async def sign_in(body: SignInBody, request: Request) -> SignedIn:
+        key, device = await _read_key(body.key), is_from_device(request)
+        if device and not key:
+            raise HTTPException(422, NO_KEY)
+        result = context.access.sign_ins.redeem(body.code, key, body.name, device=device)
+        if device and isinstance(result, str):
+            raise HTTPException(401, PAIR_REFUSALS[result])
+        return _signed_in(result)
 
     @router.post("/sign-in/challenge")
-    async def challenge(body: ChallengeBody) -> Challenge:
-        nonce = context.access.sign_ins.challenge(body.sign_in)
+    async def challenge(body: ChallengeBody, request: Request) -> Challenge:
+        device = is_from_device(request)
+        nonce = context.access.sign_ins.challenge(body.sign_in, device=device)
         if nonce is None:
-            raise HTTPException(401, UNKNOWN)
+            raise HTTPException(401, NOT_PAIRED if device else UNKNOWN)
         return Challenge(nonce=nonce)
 
     @router.post("/sign-in/key")
     async def sign_in_by_key(body: KeySignInBody, request: Request) -> SignedIn:
         """Sign in again by the browser's key. Refused for a process that an agent or Handrail started."""
         await _check_process(context, request)
-        return _signed_in(
-            context.access.sign_ins.answer(body.sign_in, body.nonce, _read_signature(body.signature))
-        )
+        signature, device = _read_signature(body.signature), is_from_device(request)
+        return _signed_in(context.access.sign_ins.answer(body.sign_in, body.nonce, signature, device=device))
 
     @router.post("/code")
     async def code() -> dict[str, str]:
@@ -180,9 +200,13 @@ async def _check_process(context: ServerContext, request: Request) -> None:
     if context.access.sealed is not None:
         raise HTTPException(403, context.access.sealed)
     client, server = tuple(request.scope["client"]), tuple(request.scope["server"])
+    if is_from_device(request) and not is_own_address(client[0]):
+        return  # another machine, whose files no command here can read
     holders = await to_thread.run_sync(find_connection_holders, client, server)
     refusals = [context.launchers.refusal_of_process(holder) for holder in holders]
-    refusal = NO_PROCESS if not refusals else next(filter(None, refusals), None)
+    # The proxy may run as another user, whose processes are not visible.
+    unknown = None if request.scope.get("handrail.device") == "proxied" else NO_PROCESS
+    refusal = next(filter(None, refusals), None) if refusals else unknown
     if refusal is not None:
         raise HTTPException(403, refusal)
 

@@ -5,7 +5,7 @@ not have them.
 Also decides which fields of an event are hidden from a client without `approves`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -72,9 +72,9 @@ def sockets(context: ServerContext) -> APIRouter:
 
         person, sending = person_of(socket), anyio.Lock()
         await accept(socket)
-        with context.presence.following(person):
+        with context.presence.following(person) as set_hidden:
             async with anyio.create_task_group() as group:
-                group.start_soon(cancel_when_closed, socket, group.cancel_scope)
+                group.start_soon(receive_visibility, socket, set_hidden, group.cancel_scope)
                 group.start_soon(send_clients)
                 group.start_soon(send_editors)
                 await context.journal.follow(after, send)
@@ -86,6 +86,16 @@ async def accept(socket: WebSocket) -> None:
     """Accept a WebSocket, with our subprotocol if the client offers it."""
     offered: list[str] = socket.scope.get("subprotocols", [])
     await socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
+
+
+async def receive_visibility(
+    socket: WebSocket, set_hidden: Callable[[bool], None], scope: anyio.CancelScope
+) -> None:
+    """Follow the messages `hidden` and `visible` of a page until it disconnects, then cancel the scope."""
+    while (message := await socket.receive())["type"] != "websocket.disconnect":
+        if (text := message.get("text")) in ("hidden", "visible"):
+            set_hidden(text == "hidden")
+    scope.cancel()
 
 
 async def cancel_when_closed(socket: WebSocket, scope: anyio.CancelScope) -> None:

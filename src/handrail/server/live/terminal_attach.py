@@ -23,7 +23,8 @@ from handrail.server.api.terminal_models import (
     terminal_view,
 )
 from handrail.server.api.terminals import find_record
-from handrail.server.context import ServerContext, actor_of
+from handrail.server.context import ServerContext, actor_of, person_of
+from handrail.server.device_guard import HIGH_RISK
 from handrail.server.live.event_stream import accept
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Position
@@ -157,6 +158,9 @@ class Attachment:
                 await self._resize(message.get("text") or "")
 
     async def _type(self, keys: bytes) -> None:
+        if person_of(self._socket).limited:
+            await self._send(AttachRefused(refused=HIGH_RISK, what="input"))
+            return
         if self._live is None:
             await self._send(
                 AttachRefused(refused="The terminal has ended: nothing can be typed.", what="input")

@@ -13,17 +13,17 @@ const STEP = 0.5;
 export type CellSize = (letter: number) => Extent;
 
 /** The largest font size at which the grid fits. */
-export function fittingFontSize(room: Extent, [cols, rows]: readonly [number, number], cell: CellSize): number {
-  for (let letter = FONT_SIZE; letter > MIN_FONT_SIZE; letter -= STEP) {
+export function fittingFontSize(room: Extent, [cols, rows]: readonly [number, number], cell: CellSize, least = MIN_FONT_SIZE): number {
+  for (let letter = Math.max(FONT_SIZE, least); letter > least; letter -= STEP) {
     const { width, height } = cell(letter);
     if (cols * width <= room.width && rows * height <= room.height) return letter;
   }
-  return MIN_FONT_SIZE;
+  return least;
 }
 
-/** Columns and rows that fit at the default font size. */
-export function gridSize(room: Extent, cell: CellSize): [number, number] {
-  const { width, height } = cell(FONT_SIZE);
+/** Columns and rows that fit at a font size. */
+export function gridSize(room: Extent, cell: CellSize, letter = FONT_SIZE): [number, number] {
+  const { width, height } = cell(letter);
   return [bounded(Math.floor(room.width / width), 20, 400), bounded(Math.floor(room.height / height), 5, 200)];
 }
 

@@ -20,7 +20,6 @@ export interface TerminalActions {
   take(): Promise<boolean>;
   release(): Promise<boolean>;
   interrupt(): Promise<boolean>;
-  press(key: string): Promise<boolean>;
   stop(): Promise<boolean>;
   search(words: string): Promise<Found | null>;
   save(mode: "text" | "raw", name: string): Promise<boolean>;
@@ -34,7 +33,6 @@ export function terminalActions(api: Api, id: string): TerminalActions {
     take: () => done(() => api.takeTerminal(id)),
     release: () => done(() => api.releaseTerminal(id)),
     interrupt: () => done(() => api.pressKeys(id, ["ctrl-c"])),
-    press: (key) => done(() => api.pressKeys(id, [key])),
     stop: () =>
       done(async () => {
         const closed = await api.closeTerminal(id);

@@ -83,15 +83,15 @@ export class Screen {
     }
   }
 
-  /** Sets the grid, in the largest font that fits. */
-  fit(room: Extent, size: readonly [number, number]): void {
+  /** Sets the grid, in the largest font that fits, but no smaller one than `least`. */
+  fit(room: Extent, size: readonly [number, number], least?: number): void {
     if (this.term.cols !== size[0] || this.term.rows !== size[1]) this.term.resize(size[0], size[1]);
-    const letter = fittingFontSize(room, size, measureCell);
+    const letter = fittingFontSize(room, size, measureCell, least);
     if (this.term.options.fontSize !== letter) this.term.options.fontSize = letter;
   }
 
-  sizeIn(room: Extent): [number, number] {
-    return gridSize(room, measureCell);
+  sizeIn(room: Extent, letter?: number): [number, number] {
+    return gridSize(room, measureCell, letter);
   }
 
   paintAnew(): void {
