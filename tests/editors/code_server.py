@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from zipfile import ZipFile
@@ -98,7 +98,7 @@ class CodeServer:
 
 @contextmanager
 def running_code_server(
-    data: Path, environment: dict[str, str], settings: dict[str, object] | None = None
+    data: Path, environment: dict[str, str], settings: Mapping[str, object] | None = None
 ) -> Generator[CodeServer]:
     """A server with the extension installed, whose files are all below `data`; `settings` are more of them."""
     assert ENTRY.is_file(), "there is no code-server; run `make editors`"
@@ -131,7 +131,7 @@ def running_code_server(
         process.wait(30)
 
 
-def _write_settings(data: Path, more: dict[str, object]) -> None:
+def _write_settings(data: Path, more: Mapping[str, object]) -> None:
     (data / "home").mkdir(parents=True)
     settings = data / "user" / "User" / "settings.json"
     settings.parent.mkdir(parents=True)
