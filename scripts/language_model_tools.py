@@ -27,7 +27,7 @@ def _declare(tool: dict[str, Any]) -> dict[str, Any]:
         "canBeReferencedInPrompt": True,
         "toolReferenceName": f"handrail_{tool['name']}",
         "icon": "$(shield)",
-        "when": "handrail.chatTools",
+        "when": "handrailChatTools",
         "inputSchema": _without_titles(tool["inputSchema"]),
     }
 

@@ -11,7 +11,7 @@ import * as vscode from "vscode";
 import type { Credential, McpServer } from "./mcpServer.ts";
 
 const PREFIX = "handrail_";
-const ENABLED = "handrail.chatTools";
+const ENABLED = "handrailChatTools";
 const VERSION = "2026-07-28";
 /** Longer than any tool waits before it answers "running". */
 const TIMEOUT_MS = 180_000;
