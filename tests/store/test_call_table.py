@@ -107,6 +107,7 @@ async def test_a_query_finds_calls_by_fields_words_phrases_and_their_negation(ke
     }
     async with open_table(kept, *STORY) as table:
         assert {q: await ids(table, q) for q in expected} == expected
+        assert await ids(table, "id:" + ",".join(f"c{number}" for number in range(2000))) == "c4 c3 c2 c1"
 
 
 async def test_pages_keep_their_rows_in_every_order_and_chips_count_each_status(kept: JournalFiles) -> None:

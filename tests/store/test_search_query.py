@@ -55,6 +55,11 @@ def test_words_phrases_keys_and_negations_are_told_apart(typed: str, terms: tupl
         ("since:99999999999999d", "`since:` takes a day"),
         ("in:everywhere", "`in:` takes title, input, output, message, terminal"),
         ("x " * 41, "at most 40"),
+        ("y" * 501, "too long"),
+        ("tool:" + "a," * 51, "too long"),
+        ("exit:" + "9" * 30, "`exit:` takes a number"),
+        ("ran:>" + "9" * 400 + "w", "`ran:` takes a duration"),
+        ("since:" + "9" * 400 + "d", "`since:` takes a day"),
     ],
 )
 def test_what_nothing_can_match_is_said_with_what_can(typed: str, problem: str) -> None:

@@ -16,6 +16,9 @@ PLACES = ("title", "input", "output", "message", "terminal")
 TERMS_MAX = 40
 """Bounds the cost of one query."""
 
+VALUES_MAX, VALUE_MAX = 50, 500
+"""Alternatives of a key, and characters of one or of a word: more would exceed limits of SQLite."""
+
 
 class BadQuery(Exception):
     """The query has an unknown key, or a value that its key does not take."""
@@ -79,6 +82,11 @@ def parse_query(text: str, now: datetime | None = None) -> SearchQuery:
     found = [_term(match, now) for match in _TERM.finditer(text)]
     if len(found) > TERMS_MAX:
         raise BadQuery(f"The query has {len(found)} terms; at most {TERMS_MAX} are allowed.")
+    for term in found:
+        if term.key != "id" and (len(term.values) > VALUES_MAX or max(map(len, term.values)) > VALUE_MAX):
+            raise BadQuery(
+                f"A term of the query is too long: at most {VALUES_MAX} values of {VALUE_MAX} characters."
+            )
     return SearchQuery(tuple(term for term in found if term.text))
 
 
@@ -125,13 +133,13 @@ def _one_of(*allowed: str) -> Callable[[str, str, datetime], str]:
 
 
 def _exit(key: str, value: str, _now: datetime) -> str:
-    if value.lower() == "failed" or value.isdecimal() or re.fullmatch(r"SIG[A-Z0-9]+", value, re.IGNORECASE):
+    if value.lower() == "failed" or re.fullmatch(r"[0-9]{1,9}|SIG[A-Z0-9]+", value, re.IGNORECASE):
         return value.lower() if not value.lower().startswith("sig") else value.upper()
     raise BadQuery(f"`{key}:` takes a number, a signal such as SIGTERM, or `failed`, not `{value}`.")
 
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)", re.IGNORECASE)
+_LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d|w)", re.IGNORECASE)
 
 
 def _milliseconds(value: str) -> int | None:
