@@ -60,7 +60,7 @@ async def test_a_killed_daemon_comes_back_with_its_approvals_its_terminals_and_i
     assert asked["id"] == question["id"]
     assert asked["digest"] == question["digest"]
     assert asked["client_gone"] is False
-    assert (written["status"], written["client_gone"]) == ("done", True)
+    assert (written["status"], written["client_gone"]) == ("done", False)
     assert outcome.data["call"]["status"] == "done"
     assert twice.status_code == 409
     assert (workspace / "kept.txt").read_text() == "written once\n"
