@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from anyio import to_thread
@@ -192,7 +192,7 @@ async def deliver(phone: BrowserContext, page: Page, message: str) -> None:
 
     Chromium without windows shows no notifications, so what would be shown is caught.
     """
-    session = await phone.new_cdp_session(page)
+    session = cast("Any", await phone.new_cdp_session(page))
     registrations: list[Any] = []
     session.on(
         "ServiceWorker.workerRegistrationUpdated", lambda told: registrations.extend(told["registrations"])
