@@ -194,9 +194,11 @@ async def deliver(phone: BrowserContext, page: Page, message: str) -> None:
     """
     session = cast("Any", await phone.new_cdp_session(page))
     registrations: list[Any] = []
-    session.on(
-        "ServiceWorker.workerRegistrationUpdated", lambda told: registrations.extend(told["registrations"])
-    )
+
+    def note_registrations(told: Json) -> None:
+        registrations.extend(told["registrations"])
+
+    session.on("ServiceWorker.workerRegistrationUpdated", note_registrations)
     await session.send("ServiceWorker.enable")
     origin = page.url.split("/c/")[0].rstrip("/")
     await until(lambda: bool(registrations))
