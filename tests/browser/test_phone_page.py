@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from anyio import to_thread
@@ -192,11 +192,13 @@ async def deliver(phone: BrowserContext, page: Page, message: str) -> None:
 
     Chromium without windows shows no notifications, so what would be shown is caught.
     """
-    session = await phone.new_cdp_session(page)
+    session = cast("Any", await phone.new_cdp_session(page))
     registrations: list[Any] = []
-    session.on(
-        "ServiceWorker.workerRegistrationUpdated", lambda told: registrations.extend(told["registrations"])
-    )
+
+    def note_registrations(told: Json) -> None:
+        registrations.extend(told["registrations"])
+
+    session.on("ServiceWorker.workerRegistrationUpdated", note_registrations)
     await session.send("ServiceWorker.enable")
     origin = page.url.split("/c/")[0].rstrip("/")
     await until(lambda: bool(registrations))
