@@ -22,7 +22,7 @@ function hello(...lines: string[]): Promise<{ terms: Terms[]; error: HelloError 
         rmSync(folder, { recursive: true });
         resolve({ terms, error });
       };
-      sayHello([join(folder, "nobody.sock"), path], "/work", { terms: (each) => terms.push(each), ended });
+      sayHello([join(folder, "nobody.sock"), path], "/work", { terms: (each) => terms.push(each), asked: () => assert.fail(), ended });
     });
   });
 }
@@ -36,7 +36,7 @@ test("the next socket is tried, and each line of the daemon is passed on", async
 });
 
 test("without a daemon it can be started", async () => {
-  const error = await new Promise<HelloError>((ended) => sayHello(["/nowhere/daemon.sock"], null, { terms: () => assert.fail(), ended }));
+  const error = await new Promise<HelloError>((ended) => sayHello(["/nowhere/daemon.sock"], null, { terms: () => assert.fail(), asked: () => assert.fail(), ended }));
   assert.equal(error.canStart, true);
 });
 
