@@ -1,6 +1,7 @@
 """The page is built when its sources changed and only then, by the Node that comes in a wheel."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_a_built_page_carried_elsewhere_with_its_sources_is_not_built_again(
     checkout: Path, home: Path
 ) -> None:
     build_page(checkout)
-    moved = checkout.rename(home / "unpacked")
+    moved = Path(shutil.move(checkout, home / "unpacked"))
     (moved / "ui" / "build.mjs").touch()
     build_page(moved)
     assert len(builds(moved)) == 1

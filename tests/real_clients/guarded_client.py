@@ -155,10 +155,9 @@ class GuardedClient:
             pass
         return run
 
-    @property
-    def last_request(self) -> str:
-        """The last request to the model, whose end is what the last tool answered."""
-        return str(self.model.asked[-1].body)
+    def is_told(self, words: str) -> bool:
+        """Whether the model was told this. Some clients send more requests after that, for a memory or a title."""
+        return any(words in str(request.body) for request in self.model.asked)
 
     async def calls(self) -> list[Json]:
         """The recorded calls of the client's own tools, oldest first."""

@@ -30,7 +30,7 @@ async def test_a_denied_command_does_not_run_and_the_model_reads_the_reason(prom
     async with prompting.running(CLAUDE.runs("touch denied"), arguments=PROMPT_TOOL) as run:
         await prompting.person.deny("touch denied", "Ask the owner first.")
     assert not (prompting.workspace / "denied").exists(), run.text
-    assert "Ask the owner first." in prompting.last_request
+    assert prompting.is_told("Ask the owner first.")
 
 
 async def test_an_edited_command_runs_instead(prompting: GuardedClient) -> None:

@@ -37,7 +37,7 @@ async def test_a_shell_command_waits_with_its_parts_and_risk_and_runs_once_it_is
     call = await guarded.person.settled(asked["call_id"])
     assert (call["assurance"], call["status"]) == ("advisory", "done")
     assert call["caller"]["client"] == guarded.client.name
-    assert "it is made" in guarded.last_request
+    assert guarded.is_told("it is made")
     assert await guarded.person.get("approvals", open=True) == []
 
 
@@ -46,7 +46,7 @@ async def test_a_denied_command_does_not_run_and_the_model_reads_the_reason(guar
         call = await guarded.person.deny("touch denied", "Wrong folder, use build instead.")
     assert not (guarded.workspace / "denied").exists(), run.text
     assert (await guarded.person.settled(call))["status"] == "denied"
-    is_told = "Wrong folder, use build instead." in guarded.last_request
+    is_told = guarded.is_told("Wrong folder, use build instead.")
     note(guarded.client.name, "reason of a denial", "told" if is_told else "not told")
     assert is_told == guarded.client.tells_reason
 

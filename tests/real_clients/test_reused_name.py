@@ -53,4 +53,4 @@ async def test_a_projects_server_that_calls_itself_handrail_is_asked_about(clien
             asked = await guarded.person.question("handrail: echo")
             assert "not started Handrail's own" in asked["claims"][-1]["opaque"]
             await guarded.person.deny("handrail: echo", "That is not Handrail.")
-        assert "That is not Handrail." in guarded.last_request, run.text
+        assert guarded.is_told("That is not Handrail."), run.text

@@ -57,7 +57,7 @@ async def test_an_answer_after_the_clients_time_limit_lets_the_repeated_call_pas
 
 async def _pass_repeated(guarded: GuardedClient, call: str, line: str) -> None:
     """The model repeats the call, which passes, and then once more, which asks again."""
-    assert call in guarded.last_request, "the model is told which call to repeat"
+    assert guarded.is_told(call), "the model is told which call to repeat"
     guarded.model.let_go(line)
     await guarded.person.deny(line, "Once was enough.")
 
