@@ -323,7 +323,7 @@ async def test_what_would_hide_in_a_command_is_spelled_out_on_its_card(
         await expect(shown).to_have_text(
             "echo \\u{202e}gnp.exe\\u{2066} a\\u{200b}b \\e[2K\\u{7} done", timeout=MS
         )
-        await tab.sees(tab.detail.get_by_role("note"), "spelled out")
+        await tab.sees(tab.detail.get_by_role("note"), "shown escaped")
         await tab.sees(tab.needs_you, "\\u{202e}gnp.exe")
         text = await tab.page.locator("body").inner_text()
         await armed(tab, "Why high")

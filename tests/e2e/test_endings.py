@@ -82,7 +82,7 @@ async def test_every_tool_is_listed_with_its_schemas_and_honest_hints(
     async with agent(home_of_all, workspace) as client:
         listed = (await client.client.list_tools()).tools
 
-    assert {tool.name for tool in listed} == TOOLS.keys() | OF_TERMINALS | {"approve"}
+    assert {tool.name for tool in listed} == TOOLS.keys() | OF_TERMINALS | {"approve", "get_diagnostics"}
     for tool in listed:
         if tool.name == "approve":  # its client refuses structured results: tests/e2e/test_hooks.py
             assert tool.output_schema is None

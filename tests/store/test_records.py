@@ -349,10 +349,6 @@ async def test_ten_thousand_calls_are_filtered_and_paged(kept: JournalFiles) -> 
         assert len(await records.calls.find(tool="execute_command")) == 100
         assert len(await records.calls.find(tool="execute_command", status="running", client="zed")) == 10
         assert await records.calls.find(client="nobody") == []
-        assert [call.id for call in await records.calls.find(q="NUMBER 4711 ")] == ["c4711"]
-        assert [call.id for call in await records.calls.find(q="said 4711")] == ["c4711"]
-        assert len(await records.calls.find(q="100%_done")) == 200
-        assert await records.calls.find(q="100_%done") == []
         paged: list[str] = []
         before: int | None = None
         while page := await records.calls.find(status="failed", before=before):

@@ -115,7 +115,7 @@ def test_hidden_characters_are_spelled_out_and_flagged(page: Page, site: str) ->
 
     expect(command.locator("pre")).to_have_text("ls \\u{202e}# gr- mr\\u{200b}\nrm -rf \\u{a0}~/")
     expect(command.locator("mark").first).to_have_attribute("title", "U+202E text direction override")
-    expect(specimen(page, "detail: disguised command").get_by_role("note")).to_contain_text("spelled out")
+    expect(specimen(page, "detail: disguised command").get_by_role("note")).to_contain_text("shown escaped")
 
 
 def test_high_risk_asks_for_shift_and_says_why(page: Page, site: str) -> None:
