@@ -178,7 +178,7 @@ async def test_a_newcomer_talks_with_the_demo_agent(
         found = tab.page.get_by_role("list", name="Found")
         await tab.sees(found, "fibonacci")
         await found.locator(f'[data-thread="{thread}"]').get_by_role("link").first.click()
-        await expect(tab.page).to_have_url(re.compile(rf"/t/{thread}#m\w+$"), timeout=MS)
+        await expect(tab.page).to_have_url(re.compile(rf"/t/{thread}\?q=fibonacci#m\w+$"), timeout=MS)
         await expect(pane(tab).locator(".found")).to_contain_text("fibonacci", timeout=MS)
         await tab.page.locator("#filter").fill("")
 
