@@ -12,6 +12,7 @@ from handrail.cli.command_line import run
 COMMANDS = [
     "up",
     "down",
+    "pair",
     "restart",
     "open",
     "status",

@@ -43,7 +43,7 @@ def pair(
     stop: Annotated[bool, typer.Option("--stop", help="Stop listening for devices.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Let a phone or another computer connect: shows a code that pairs it, once."""
+    """Let a phone or another computer connect, by a QR code."""
     with reach("person") as link:
         if stop:
             link.delete("devices", "listener")

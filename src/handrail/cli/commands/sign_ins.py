@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 def sign_ins(
     context: typer.Context, as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 ) -> None:
-    """List the browsers and paired devices that are signed in, or sign one out."""
+    """List signed-in browsers and devices, or sign one out."""
     if context.invoked_subcommand is not None:
         return
     with reach("read") as link:

@@ -234,7 +234,7 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of hits.")] = 30,
     as_json_: AsJson = False,
 ) -> None:
-    """Search conversations, terminals, and the input and results of calls."""
+    """Search conversations, terminals and calls."""
     workspace = str(project(None)) if here else None
     with reach("person") as link:
         result = link.get("search", q=" ".join(words), workspace=workspace, limit=limit)
