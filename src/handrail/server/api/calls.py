@@ -34,8 +34,8 @@ from handrail.store.search_query import Term
 from handrail.store.values import Position, Preview
 from handrail.terminal.terminals import Terminals
 
-SearchText = Annotated[str, Query(max_length=20_000)]
-"""A query of the search language. The longest ones name selected calls by id."""
+SearchText = Annotated[str, Query(max_length=5000)]
+"""A query of the search language, short enough for a URL. The longest ones name selected calls by id."""
 
 
 def routes(context: ServerContext) -> APIRouter:
