@@ -211,7 +211,9 @@ async def test_a_cancel_after_its_exit_waits_for_the_end_of_what_it_left_behind(
         assert terminal is not None
         with anyio.fail_after(BOUND):
             await terminal.wait()
-        assert person_actions.cancel(sh.gate, call, PERSON)
+        assert not person_actions.cancel(sh.gate, call, PERSON), "the command had ended"
+        assert call.outcome is not None
+        assert call.outcome.ending == "done"
         assert terminal.swept is None
         await sh.stopped(call)
         assert terminal.swept is not None
