@@ -127,16 +127,24 @@ WATCH = """() => {
     const shown = () => pane()?.getAttribute("aria-label").slice("Call ".length) ?? null;
     const ring = () => document.querySelector("[data-call] > a[aria-current]")?.parentElement.dataset.call ?? null;
     const focused = () => document.activeElement?.closest("[data-call]")?.dataset.call ?? null;
+    const seen = () => {
+        const box = pane()?.getBoundingClientRect();
+        const inSight = Boolean(box && box.bottom > 0 && box.top < innerHeight && box.width > 0);
+        return { atKey, pane: shown(), ring: ring(), focused: focused(), inSight };
+    };
     const among = (all, random) => all[Math.floor(random * all.length)];
     window.acts = [];
     let atKey = null;
+    let pressing = false;
+    const checked = new Map(); // approvals whose proposal a key had checked, before its answer is sent
     const send = window.fetch;
     window.fetch = (input, init) => {
         const { pathname } = new URL(input instanceof Request ? input.url : input, location.href);
         const [, kind, id] = /^.api.(approvals|calls).([^/]+).(?:answer|cancel|complete)$/.exec(pathname) ?? [];
-        const box = pane()?.getBoundingClientRect();
-        const inSight = Boolean(box && box.bottom > 0 && box.top < innerHeight && box.width > 0);
-        if (kind) window.acts.push({ kind, id, atKey, pane: shown(), ring: ring(), focused: focused(), inSight, pathname });
+        const [, asked] = /^.api.approvals.([^/]+).proposal$/.exec(pathname) ?? [];
+        if (asked && pressing) checked.set(asked, seen());
+        if (kind) window.acts.push({ kind, id, ...(checked.get(id) ?? seen()), pathname });
+        checked.delete(id);
         return send(input, init);
     };
     const defaults = {
@@ -146,6 +154,8 @@ WATCH = """() => {
     };
     const press = (stroke, random) => {
         atKey = shown();
+        pressing = true;
+        wait(() => (pressing = false), 0);
         const row = among([...document.querySelectorAll("[data-list] [data-call] > a")], random);
         if (stroke === "row") return row && (row.focus(), (atKey = shown()), row.click());
         const at = document.activeElement ?? document.body;
@@ -160,7 +170,8 @@ WATCH = """() => {
         }
     };
 }"""
-"""Presses keys as a browser would, and notes each request that decides: what was in the pane before the key, and now."""
+"""Presses keys as a browser would, and notes each request that decides: what was in the pane before the key, and now. An
+answer that first checks its proposal is judged by what was seen when it did: the next key may come before the answer."""
 
 
 @pytest.mark.timeout(400)

@@ -40,7 +40,7 @@ class ShortClock(ClaudeHooks):
     """Claude's format, for a client that waits a moment only."""
 
     name = "short"
-    clock_seconds = 0.05
+    clock_seconds = 0.3
 
 
 class NoEdits(ClaudeHooks):
