@@ -162,6 +162,7 @@ async def test_the_palette_finds_actions_and_calls_by_keyboard(tab: Tab) -> None
     await expect(palette).to_have_count(0)
 
     await tab.page.keyboard.press("Control+k")
+    await expect(palette.get_by_role("combobox")).to_be_focused()
     await tab.page.keyboard.type("part54321")
     await tab.sees(palette.get_by_role("option").first, PastCall(54_321, 0).title)
     await tab.page.keyboard.press("Enter")
@@ -169,6 +170,7 @@ async def test_the_palette_finds_actions_and_calls_by_keyboard(tab: Tab) -> None
     await expect(tab.detail.get_by_role("article", name=f"Call {call}")).to_be_visible()
 
     await tab.page.keyboard.press("Control+k")
+    await expect(palette.get_by_role("combobox")).to_be_focused()
     await tab.page.keyboard.type("status:failed zzz:1")
     await tab.sees(palette.get_by_role("alert"), "There is no key `zzz`.")
     await tab.page.keyboard.press("Escape")
