@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio.abc import TaskGroup, TaskStatus
 
 from handrail.gate.call import Call
 from handrail.server.ahp._changesets import Changesets, changeset_actions, thread_of_changeset
@@ -82,8 +82,8 @@ class AhpHost:
         self._threads_of_terminals: dict[str, str] = {}
         """Threads whose calls ran in a terminal, which may run on without its call."""
 
-    async def run(self) -> None:
-        """Keep all channels current until cancelled."""
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Keep all channels current until cancelled. It has started when the agents are known."""
         journal = self.context.journal
         head = journal.head
         await self.sessions.load()
@@ -93,6 +93,7 @@ class AhpHost:
             group.start_soon(journal.follow, head, self._hear, _is_relevant)
             group.start_soon(self._close_idle)
             group.start_soon(self._refresh_agents)
+            task_status.started()
 
     # Channels
 

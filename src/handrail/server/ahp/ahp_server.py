@@ -72,14 +72,26 @@ class AhpServer:
         self._known_clients: set[str] = set()
 
     async def serve(self, listener: socket.socket, port: int) -> None:
-        """Serve on the socket, and on the port unless it is 0, until cancelled."""
+        """Serve on the socket, and on the port unless it is 0, until cancelled. Clients wait until the host has started."""
+        problem: OSError | None = None
+        async with anyio.create_task_group() as group:
+            await group.start(self._host.run)
+            try:
+                await self._accept(listener, port)
+            except OSError as error:
+                problem = error
+                group.cancel_scope.cancel()
+        if problem is not None:
+            raise problem
+
+    async def _accept(self, listener: socket.socket, port: int) -> None:
         unix = unix_serve(self._serve_socket, sock=listener, process_request=self._check_peer, **_LIMITS)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(unix)
             if port:
                 tcp = serve(self._serve_port, LOOPBACK, port, process_request=self._check_token, **_LIMITS)
                 await stack.enter_async_context(tcp)
-            await self._host.run()
+            await anyio.sleep_forever()
 
     def _check_peer(self, connection: ServerConnection, request: Request) -> Response | None:
         with closing(_peer_socket(connection)) as peer:
