@@ -45,7 +45,7 @@ _LIMITS: dict[str, Any] = {
 
 
 def listen(path: Path) -> socket.socket:
-    """Bind the unix socket, private to this user. Raises OSError."""
+    """Listen on a unix socket that is private to this user. Raises OSError."""
     folder = path.parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.stat()
@@ -57,6 +57,7 @@ def listen(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     path.chmod(0o600)
+    listener.listen()  # a client that connects before the host has started waits
     return listener
 
 
