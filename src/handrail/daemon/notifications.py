@@ -8,10 +8,10 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-import anyio
 import anyio.to_thread
 
 from handrail.config import NotifySection
+from handrail.daemon.approval_watch import ApprovalWatch
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.rules.policy_snapshot import PolicyChange
@@ -19,7 +19,6 @@ from handrail.hidden_text import hidden_name
 from handrail.launcher.child import LaunchError, start_program
 from handrail.launcher.trusted_programs import find_program
 from handrail.server.client_sessions import ClientNotice
-from handrail.store.events import ApprovalOpened, Entry, Event
 
 log = logging.getLogger(__name__)
 
@@ -62,18 +61,14 @@ class Notifier:
         find: Callable[[str, str], str | None] = find_program,
     ) -> None:
         """`pages` returns the number of connected followers who could answer, `find` a program on a PATH."""
-        self._gate = gate
+        self._watch = ApprovalWatch(gate, grace=grace, burst=burst)
         self._pages = pages
         self._environment = {name: environment[name] for name in DESKTOP if name in environment}
-        self._grace = grace
-        self._burst = burst
         self._bound = bound
         self._system = system
         self._find = find
         self._search_path = environment.get("PATH", "")
-        self._opened: list[ApprovalOpened] = []
         self._notices: list[ClientNotice] = []
-        self._has_new = anyio.Event()
         self._missing = False
 
     def hear(self, settings: NotifySection, notice: ClientNotice) -> None:
@@ -82,33 +77,18 @@ class Notifier:
         if not (settings.desktop and is_wanted):
             return
         self._notices = [*self._notices, notice][-MOST_NOTICES:]
-        self._has_new.set()
+        self._watch.wake()
 
     async def run(self, changes: Sequence[PolicyChange] = ()) -> None:
         """Notify of changes that no person has accepted, then of approvals opened from now on, until cancelled."""
         if changes:
             await self._show(*build_warning(changes))
-        async with anyio.create_task_group() as group:
-            journal = self._gate.journal
-            group.start_soon(journal.follow, journal.head, self._collect_approvals, _is_approval)
-            while True:
-                await self._has_new.wait()
-                self._has_new = anyio.Event()
-                await anyio.sleep(self._grace)
-                if await self._notify():
-                    await anyio.sleep(self._burst)
-
-    async def _collect_approvals(self, entries: Sequence[Entry]) -> None:
-        opened = [entry.event for entry in entries if isinstance(entry.event, ApprovalOpened)]
-        if opened:
-            self._opened += opened
-            self._has_new.set()
+        await self._watch.run(self._notify)
 
     async def _notify(self) -> bool:
         """Notify of the approvals that are still open; False if no notification was needed."""
-        opened, self._opened = self._opened, []
+        waiting = self._watch.take_waiting()
         notices, self._notices = self._notices, []
-        waiting = [call for each in opened if (call := self._find_open_call(each)) is not None]
         if self._pages() or not (waiting or notices):
             return False
         if waiting:
@@ -116,11 +96,6 @@ class Notifier:
         if notices:
             await self._show(*build_client_notification(notices))
         return True
-
-    def _find_open_call(self, opened: ApprovalOpened) -> Call | None:
-        call = self._gate.open.get(opened.call)
-        is_open = call is not None and call.approval is not None and call.approval.open
-        return call if is_open else None
 
     async def _show(self, title: str, body: str) -> None:
         argv = _build_argv(self._system, title, body)
@@ -139,10 +114,6 @@ class Notifier:
         child = start_program(argv, environment=self._environment, keep_output=False)
         child.wait(self._bound)
         child.close()
-
-
-def _is_approval(event: Event) -> bool:
-    return isinstance(event, ApprovalOpened)
 
 
 def build_notification(waiting: Sequence[Call]) -> tuple[str, str]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio import to_thread
 
+from handrail.daemon.approval_watch import ApprovalWatch
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.server.sign_ins import SignIn, SignIns
-from handrail.store.events import ApprovalOpened, Entry, Event
 from handrail.store.values import PushSubscription
 
 if TYPE_CHECKING:
@@ -46,35 +46,17 @@ class PushNotifier:
         burst: float = BURST_SECONDS,
     ) -> None:
         """`looking` returns the number of pages that a person looks at."""
-        self._gate = gate
+        self._watch = ApprovalWatch(gate, grace=grace, burst=burst)
         self._sign_ins = sign_ins
         self._looking = looking
         self._build_sender = build_sender
-        self._grace = grace
-        self._burst = burst
-        self._opened: list[ApprovalOpened] = []
-        self._has_new = anyio.Event()
 
     async def run(self) -> None:
         """Send messages about approvals opened from now on, until cancelled."""
-        async with anyio.create_task_group() as group:
-            journal = self._gate.journal
-            group.start_soon(journal.follow, journal.head, self._collect, _is_approval)
-            while True:
-                await self._has_new.wait()
-                self._has_new = anyio.Event()
-                await anyio.sleep(self._grace)
-                if await self._notify():
-                    await anyio.sleep(self._burst)
-
-    async def _collect(self, entries: Sequence[Entry]) -> None:
-        self._opened += [entry.event for entry in entries if isinstance(entry.event, ApprovalOpened)]
-        if self._opened:
-            self._has_new.set()
+        await self._watch.run(self._notify)
 
     async def _notify(self) -> bool:
-        opened, self._opened = self._opened, []
-        waiting = [call for each in opened if (call := self._find_open_call(each)) is not None]
+        waiting = self._watch.take_waiting()
         subscribed = [signed for signed in self._sign_ins.current if signed.push is not None]
         if not waiting or not subscribed or self._looking():
             return False
@@ -83,10 +65,6 @@ class PushNotifier:
             for signed in subscribed:
                 group.start_soon(self._send, signed, text)
         return True
-
-    def _find_open_call(self, opened: ApprovalOpened) -> Call | None:
-        call = self._gate.open.get(opened.call)
-        return call if call is not None and call.approval is not None and call.approval.open else None
 
     async def _send(self, signed: SignIn, text: str) -> None:
         assert signed.push is not None
@@ -112,7 +90,3 @@ def build_message(waiting: Sequence[Call]) -> dict[str, str]:
         return {"title": f"{len(waiting)} calls need you, up to {highest} risk", "path": "/"}
     (call,) = waiting
     return {"title": f"A call needs you, {highest} risk", "path": f"/c/{call.id}"}
-
-
-def _is_approval(event: Event) -> bool:
-    return isinstance(event, ApprovalOpened)
