@@ -7,11 +7,11 @@ import anyio
 import pytest
 from pydantic_ai.messages import BinaryContent
 
-from handrail.agents.acp.acp_framing import MESSAGE_MAX
 from handrail.own_agent.acp_stdio import Disconnected
 from handrail.own_agent.activity import ActivityUpdate
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result
 from handrail.own_agent.updates import SHOWN_MAX, SessionUpdates
+from handrail.terminal.jsonrpc_messages import MESSAGE_MAX
 
 
 class Heard:

@@ -23,13 +23,13 @@ from anyio.abc import TaskGroup, TaskStatus
 from handrail.agents.acp.agent import Agent
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import merge_environment, split_keys
-from handrail.agents.acp.process import Process
 from handrail.agents.registry import NO_COMMAND, is_own
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
 from handrail.store.journal import Journal
 from handrail.store.threads.thread_records import AgentEnded, AgentStarted
 from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.pipe_process import PipeProcess
 from handrail.terminal.terminals import Terminals
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class _Entry:
     settings: object = None
     """The version of the settings that it has read at its start."""
     started: anyio.Event = field(default_factory=anyio.Event)
-    process: Process | None = None
+    process: PipeProcess | None = None
     agent: Agent | None = None
     problem: AgentError | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
@@ -255,11 +255,13 @@ class Agents:
             home = env.get("HOME") or "/"
             command = _absolute_command(spec, home, env)
             cwd = entry.key[2] or home
-            entry.process = await Process.start(self._terminals, spec.name, command, cwd, env)
+            entry.process = await PipeProcess.start(self._terminals, spec.name, command, cwd, env)
             try:
                 await self._run_agent(entry, spec, entry.process)
             finally:
                 entry.process.close()
+        except KeeperError as problem:
+            entry.problem = AgentError(f"{spec.name} could not be started. {problem}")
         except AgentError as problem:
             entry.problem = problem
         finally:
@@ -273,7 +275,7 @@ class Agents:
         """The environment of a program, and the keys that it gets with `initialize`."""
         return split_keys(spec, merge_environment({**self._environment(spec.env_pass), **spec.env}, more))
 
-    async def _run_agent(self, entry: _Entry, spec: AgentSection, process: Process) -> None:
+    async def _run_agent(self, entry: _Entry, spec: AgentSection, process: PipeProcess) -> None:
         async with anyio.create_task_group() as group:
             agent, why = Agent(spec, process, group, self._grace), f"{spec.name} was ended with Handrail."
             group.start_soon(process.run)
@@ -289,7 +291,7 @@ class Agents:
                 self._note_end(spec, process)
                 group.cancel_scope.cancel()
 
-    async def _wait_for_thread(self, entry: _Entry, process: Process) -> None:
+    async def _wait_for_thread(self, entry: _Entry, process: PipeProcess) -> None:
         """Hold a spare program until a thread takes it. Raises AgentError if no thread does, or if it ends before."""
         entry.spare.deadline = anyio.current_time() + self._idle_seconds
         with entry.spare:
@@ -297,14 +299,16 @@ class Agents:
         if entry.key[1] == SPARE:
             raise entry.problem or AgentError("No thread has used this program.")
 
-    async def _serve(self, entry: _Entry, agent: Agent, process: Process, keys: Mapping[str, str]) -> None:
+    async def _serve(
+        self, entry: _Entry, agent: Agent, process: PipeProcess, keys: Mapping[str, str]
+    ) -> None:
         await agent.greet(self._start_seconds, keys)
         self._note_start(agent, process)
         entry.agent = agent
         entry.started.set()
         await self._wait_until_over(agent, process)
 
-    async def _wait_until_over(self, agent: Agent, process: Process) -> None:
+    async def _wait_until_over(self, agent: Agent, process: PipeProcess) -> None:
         while process.why is None:
             remaining = self._idle_seconds - (anyio.current_time() - agent.idle_since)
             if remaining <= 0 and not agent.busy:
@@ -312,7 +316,7 @@ class Agents:
             with anyio.move_on_after(remaining if remaining > 0 else self._idle_seconds):
                 await process.over.wait()
 
-    def _note_start(self, agent: Agent, process: Process) -> None:
+    def _note_start(self, agent: Agent, process: PipeProcess) -> None:
         terminal, version = process.terminal, agent.about.version
         try:
             self._journal.append(
@@ -321,7 +325,7 @@ class Agents:
         except Unwritable as problem:
             raise AgentError(str(problem)) from None
 
-    def _note_end(self, spec: AgentSection, process: Process) -> None:
+    def _note_end(self, spec: AgentSection, process: PipeProcess) -> None:
         why, stderr = process.why or "", process.stderr_lines
         with suppress(Unwritable):
             self._journal.append(

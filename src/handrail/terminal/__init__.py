@@ -5,6 +5,7 @@ EXPORTS = {
     "editor_process": "EditorProcess Relation find_editor_process is_running",
     "input.keys": "UnknownKey encode",
     "input.typing_history": "RELEASED_BY",
+    "jsonrpc_messages": "encode_message excerpt_line parse_message",
     "keeper_client": "Keeper KeeperError KeeperHangs",
     "loopback_peer": "find_connection_holders",
     "open_shell": "COLS OWN_ID OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",
@@ -17,6 +18,7 @@ EXPORTS = {
         "DoorLaunchers Identity OTHER_USER explain_no_person find_ancestors find_tty find_waiting_process is_other_user "
         "runs_inside_handrail wait_for_exit"
     ),
+    "pipe_process": "PipeProcess",
     "retention": "Retention",
     "ripgrep": "NoRipgrep PATTERN_MAX Search SearchEnd pattern_error run_search",
     "safe_regex": "BadPattern DIALECT REGEX_THREADS Regex check_characters compile_pattern",

@@ -15,10 +15,10 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from handrail.agents.acp.acp_framing import encode_message, excerpt_line, parse_message
 from handrail.agents.acp.capabilities import ACTIVITY, update_from_activity
 from handrail.agents.acp.sessions import NoSession, SessionRouter
 from handrail.store.values import Json
+from handrail.terminal.jsonrpc_messages import encode_message, excerpt_line, parse_message
 
 if TYPE_CHECKING:
     from acp.connection import Connection

@@ -14,12 +14,12 @@ from anyio.abc import TaskGroup
 from handrail.agents.acp.acp_connection import AcpConnection, OutgoingRequest
 from handrail.agents.acp.agent_errors import LOGIN_NEEDED, AgentError, Login
 from handrail.agents.acp.capabilities import AgentInfo, Folder, build_initialize_params, parse_agent_info
-from handrail.agents.acp.process import Process
 from handrail.agents.acp.session import Session
 from handrail.agents.acp.sessions import SessionHandler, SessionRouter
 from handrail.agents.lenient_json import record
 from handrail.config import AgentSection
 from handrail.store.values import Json
+from handrail.terminal.pipe_process import PipeProcess
 
 __all__ = ["Agent", "AgentError", "Folder", "Login", "Session"]
 
@@ -34,7 +34,7 @@ REASON_MAX = 2000
 class Agent:
     """One ACP program, which serves any number of sessions."""
 
-    def __init__(self, spec: AgentSection, process: Process, group: TaskGroup, grace: float) -> None:
+    def __init__(self, spec: AgentSection, process: PipeProcess, group: TaskGroup, grace: float) -> None:
         self.name, self.grace = spec.name, grace
         self.about = AgentInfo(spec.title or spec.name)
         self.sessions = SessionRouter()

@@ -1,4 +1,4 @@
-"""Framing of JSON-RPC messages: one message per line of an agent's output.
+"""Framing of JSON-RPC messages: one message per line of a program's output.
 
 Bounds the length of a line and the depth of its nesting. It does not know pipes or methods.
 """
@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from handrail.store.values import Json
 
 MESSAGE_MAX = 32 << 20
-"""Bytes of one message; bounds the memory that an agent can take, also with output that has no newline."""
+"""Bytes of one message; bounds the memory that a program can take, also with output that has no newline."""
 DEPTH_MAX = 100
 """Levels of nesting in a message: deeper values could not be serialised again."""
 SHOWN_MAX = 200

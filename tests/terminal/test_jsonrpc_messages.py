@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.agents.acp.acp_framing import encode_message, excerpt_line, parse_message
+from handrail.terminal.jsonrpc_messages import encode_message, excerpt_line, parse_message
 
 
 @pytest.mark.parametrize(

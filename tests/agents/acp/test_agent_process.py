@@ -10,13 +10,13 @@ from tests.support.agent_host import BOUND, AgentHost, RecordingHandler, agent_h
 from tests.support.keeper_terminals import until
 from tests.support.processes import is_alive, rss
 
-from handrail.agents.acp.acp_framing import MESSAGE_MAX
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import Folder
-from handrail.agents.acp.process import SAID_CHARS, SAID_LINES, UNREAD_MAX, StderrTail
 from handrail.agents.acp.session import Session
 from handrail.config import AgentSection
 from handrail.store.events import AgentEnded
+from handrail.terminal.jsonrpc_messages import MESSAGE_MAX
+from handrail.terminal.pipe_process import SAID_CHARS, SAID_LINES, UNREAD_MAX, StderrTail
 
 MIB = 1 << 20
 

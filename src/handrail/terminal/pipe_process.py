@@ -1,4 +1,6 @@
-"""An agent's program: started through the keeper, read within bounds, ended with its whole process tree.
+"""A program on pipes that exchanges lines with the daemon: an agent or an MCP server.
+
+Started through the keeper, read within bounds, ended with its whole process tree.
 
 Owns the three pipes and the reason why the program is over. It does not parse the lines. It never waits for
 the end of the output: an orphaned child may hold the pipe open for ever.
@@ -13,9 +15,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from handrail.agents.acp.acp_framing import MESSAGE_MAX
-from handrail.agents.acp.agent_errors import AgentError
 from handrail.framing import LineBuffer, LineTooLong
+from handrail.terminal.jsonrpc_messages import MESSAGE_MAX
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Exit, Terminal
 from handrail.terminal.terminals import Terminals
@@ -24,7 +25,7 @@ READ = 256 * 1024
 LAST_BYTES = 1024 * 1024
 """Bytes read after the program has exited; bounds the output of an orphaned child that keeps writing."""
 UNREAD_MAX = 2 * MESSAGE_MAX
-"""Bytes buffered for an agent that does not read its input."""
+"""Bytes buffered for a program that does not read its input."""
 LEAVE_SECONDS = 1.0
 """Seconds for a program to exit after it closed its output, so that the exit code can be reported."""
 STOP_GRACE = 1.0
@@ -33,8 +34,8 @@ STOP_SECONDS = 30.0
 """Bounds the wait for the keeper to confirm that the tree has ended."""
 
 
-class Process:
-    """One running agent program."""
+class PipeProcess:
+    """One running program."""
 
     def __init__(self, name: str, terminal: Terminal, pipes: tuple[int, int, int]) -> None:
         self.name, self.terminal = name, terminal
@@ -54,12 +55,9 @@ class Process:
     @classmethod
     async def start(
         cls, terminals: Terminals, name: str, argv: Sequence[str], cwd: str, env: Mapping[str, str]
-    ) -> "Process":
-        """Start the program. Raises AgentError with the reason if that fails."""
-        try:
-            return cls(name, *await terminals.open_pipes(argv, cwd, env, grace=STOP_GRACE))
-        except KeeperError as problem:
-            raise AgentError(f"{name} could not be started. {problem}") from None
+    ) -> "PipeProcess":
+        """Start the program. Raises KeeperError with the reason if that fails."""
+        return cls(name, *await terminals.open_pipes(argv, cwd, env, grace=STOP_GRACE))
 
     @property
     def stderr_lines(self) -> tuple[str, ...]:
