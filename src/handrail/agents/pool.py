@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,6 +26,7 @@ from handrail.agents.acp.capabilities import merge_environment, split_keys
 from handrail.agents.registry import NO_COMMAND, is_own
 from handrail.config import AgentSection
 from handrail.errors import Unwritable
+from handrail.lazy_dataclass import dataclass
 from handrail.store.journal import Journal
 from handrail.store.threads.thread_records import AgentEnded, AgentStarted
 from handrail.terminal.keeper_client import KeeperError
@@ -51,7 +52,7 @@ SPARE = ""
 """In place of the thread: the program waits for one."""
 
 
-@dataclass
+@dataclass()
 class _Entry:
     """An agent that is running or being started."""
 

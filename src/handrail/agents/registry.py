@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import __version__
 from handrail.config import OWN_AGENT, OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
+from handrail.lazy_dataclass import dataclass
 
 BESIDE_PATH = (".local/bin", ".npm-global/bin", ".bun/bin", ".volta/bin", ".opencode/bin", ".cargo/bin")
 """Folders under the home directory where installers put programs; a daemon started from the desktop lacks

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from websockets.exceptions import WebSocketException
@@ -25,6 +25,7 @@ from handrail.cli.interactive.question import Question
 from handrail.cli.render.chat_output import Activities
 from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import note
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from handrail.cli.wire import ActivityEnded, ActivityStarted, Entry, PromptBody, Prompted, ThreadFlow

@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -22,6 +21,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.output import note, print_json
 from handrail.door.connect import HELLO_SECONDS, DaemonNotRunning, HelloRefused, Impostor, connect, say_hello
+from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 
 if TYPE_CHECKING:

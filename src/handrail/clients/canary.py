@@ -8,7 +8,6 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.clients.client_program import run_program
@@ -16,6 +15,7 @@ from handrail.clients.config_edit import is_list, is_object
 from handrail.clients.connections import Connection
 from handrail.clients.hook_event import CANARY_ANSWER, CANARY_FIELD
 from handrail.clients.pieces import ConfigPiece
+from handrail.lazy_dataclass import dataclass
 
 CANARY_SECONDS = 10.0
 """Bounds the wait for a hook that hangs."""

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from handrail.clients.config_edit import ABSENT, BadFile, Format, Pointer, get_v
 from handrail.clients.config_file import FileProblem, read_text
 from handrail.clients.launcher_path import Launcher
 from handrail.clients.pieces import ConfigPiece
+from handrail.lazy_dataclass import dataclass
 
 Scope = Literal["user", "project"]
 SERVER = "handrail"

@@ -8,11 +8,11 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.clients.client_facts import Client, Machine
 from handrail.clients.config_edit import is_object
+from handrail.lazy_dataclass import dataclass
 
 VERSION_SECONDS = 5.0
 """Bounds a client that hangs when it is asked for its version."""

@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from handrail.clients.config_file import (
 )
 from handrail.clients.connections import Connection, Connections, FileRecord, connection_key
 from handrail.clients.pieces import ConfigPiece, Written
+from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 
 T = TypeVar("T")

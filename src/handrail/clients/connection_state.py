@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from handrail.clients.connections import Connection, Connections
 from handrail.clients.known_clients import NAMES, find_client
 from handrail.clients.launcher_path import Launcher, find_problem
 from handrail.clients.pieces import ConfigPiece
+from handrail.lazy_dataclass import dataclass
 
 State = Literal["not found", "found", "connected", "drifted", "overridden", "other Handrail"]
 

@@ -8,12 +8,13 @@ import json
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
 from handrail.clients.config_file import FileProblem, digest_of, read_bytes, write_bytes
 from handrail.clients.pieces import Written
+from handrail.lazy_dataclass import dataclass
 
 FORMAT = 1
 

@@ -5,8 +5,10 @@ only these types. No I/O here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
+
+from handrail.lazy_dataclass import dataclass
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 Json = dict[str, JsonValue]

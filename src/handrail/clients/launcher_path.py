@@ -9,10 +9,10 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import handrail
+from handrail.lazy_dataclass import dataclass
 
 NO_ANSWER = "Handrail did not answer; refused"
 

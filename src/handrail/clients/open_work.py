@@ -6,11 +6,11 @@ Held in memory only; after a restart, `client_work` makes it again from the inpu
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import anyio
 
 from handrail.clients.hook_event import HookEvent, Json, Work
+from handrail.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

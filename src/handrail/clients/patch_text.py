@@ -12,10 +12,11 @@ A patch has no line numbers: a hunk is found by its text, so that it becomes a r
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 
 from handrail.clients.hook_event import Edit, Work
+from handrail.lazy_dataclass import dataclass
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _SECTION = re.compile(r"\*\*\* (Add|Delete|Update) File: (.+)")

@@ -1,7 +1,7 @@
 """Pieces: what `handrail connect` writes into clients' files, each found, added and removed by itself."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -17,6 +17,7 @@ from handrail.clients.config_edit import (
     render_yaml,
     set_value,
 )
+from handrail.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 
@@ -21,6 +21,7 @@ from handrail.clients.connection_plan import connect, plan_connect
 from handrail.clients.connections import Connections
 from handrail.clients.proof_model import ProofCall, ProofModel, proof_model
 from handrail.clients.proof_recipes import RECIPES, ProofRecipe
+from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 
 PROMPT = "Run the command."

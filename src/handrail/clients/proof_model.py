@@ -9,9 +9,10 @@ import sys
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, cast
+
+from handrail.lazy_dataclass import dataclass
 
 Json = dict[str, Any]
 Api = Literal["messages", "chat", "responses", "google"]

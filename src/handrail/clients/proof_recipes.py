@@ -5,8 +5,9 @@ The settings stand in a scratch home. They choose the model, and switch off upda
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from handrail.lazy_dataclass import dataclass
 
 Files = Mapping[str, str]
 

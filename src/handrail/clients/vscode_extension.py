@@ -2,10 +2,10 @@
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.clients.client_facts import Machine
+from handrail.lazy_dataclass import dataclass
 
 VSIX = Path(__file__).parent / "handrail.vsix"
 """Built by `make vsix`; a wheel carries it."""

@@ -5,7 +5,7 @@ Part of the composition root: it holds no other behaviour.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import anyio
@@ -21,6 +21,7 @@ from handrail.agents.requests.handlers import RequestHandlers
 from handrail.config import AgentSection
 from handrail.gate.gate import Gate
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
+from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 from handrail.server.access import Access
 from handrail.store.blobs import Blobs, ImageRetention

@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,6 +56,7 @@ from handrail.gate.rules.trust import TrustedFolder
 from handrail.gate.tool import Tool, Toolbox
 from handrail.hardening import hide_memory
 from handrail.launcher.child import prestart
+from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 from handrail.server.access import Access, Callers
 from handrail.server.api.daemon_models import Restart

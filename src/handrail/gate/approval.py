@@ -4,13 +4,12 @@ The first answer wins; without one the approval expires or is withdrawn. It does
 command line, a new rule) or how the call uses it.
 """
 
-from dataclasses import dataclass
-
 import anyio
 
 from handrail.errors import Unwritable
 from handrail.gate.draft import Draft
 from handrail.gate.tool import Plan
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.events import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.journal import Journal

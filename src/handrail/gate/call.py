@@ -6,7 +6,7 @@ run (pipeline.py), and does not know what the tool does.
 
 import math
 import secrets
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import assert_never
 
 import anyio
@@ -15,6 +15,7 @@ from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.feedback import add_feedback
 from handrail.gate.tool import Image, Plan, ReceiptFacts
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.calls import Status
 from handrail.store.events import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped

@@ -7,7 +7,7 @@ digests mean that the same thing would be done under the same strict rules. Runn
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Tool, Toolbox
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Comment, Json
 
 if TYPE_CHECKING:

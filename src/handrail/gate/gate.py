@@ -9,7 +9,7 @@ import logging
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import anyio
@@ -31,6 +31,7 @@ from handrail.gate.operation import Operation
 from handrail.gate.pipeline import Pipeline, decide_again
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import CLIENT, HANDRAIL, NOBODY, OPERATION, agent_actor, tool_actor
 from handrail.store.events import (
     ApprovalOpened,

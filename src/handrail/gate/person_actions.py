@@ -5,7 +5,7 @@ the question it saw. `by` names the person in the record; how the action arrived
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from handrail.errors import Conflict
@@ -18,6 +18,7 @@ from handrail.gate.pipeline import find_drift
 from handrail.gate.risk import CallAssessment, assess_call
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Salvage
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.values import Comment, Json, Result
 

@@ -7,7 +7,7 @@ operations and other calls belong to gate.py.
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio.to_thread
 
@@ -19,6 +19,7 @@ from handrail.gate.feedback import join_comments
 from handrail.gate.risk import assess_call
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Refusal, UnknownEnd
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import HANDRAIL, Actor, approval_actor, rule_actor, tool_actor
 from handrail.store.events import ApprovalOpened
 from handrail.store.journal import Journal

@@ -8,12 +8,12 @@ told to ask again is kept for it.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.pipeline import expired_outcome
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text
 from handrail.store.approvals import ApprovalRecord
 from handrail.store.calls import CallHistory

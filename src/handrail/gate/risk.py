@@ -6,8 +6,8 @@ Pure functions. They never read an agent's prose, and decide nothing (rules/poli
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Action, Claim, Risk
 
 _LOOKED_AT = 2000

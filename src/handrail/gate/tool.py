@@ -5,11 +5,11 @@ A tool plans without side effects, then runs exactly that plan. Likewise an undo
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.values import (
     Assurance,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from handrail.keeper import system
 from handrail.keeper.lineage import is_hidden
 from handrail.keeper.protocol import Process, Seen
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Set

@@ -10,9 +10,9 @@ to one terminal and gets the `Kept` and the notices of that terminal.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from handrail.keeper.message_framing import decode, name_of
+from handrail.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

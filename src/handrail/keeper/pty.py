@@ -15,12 +15,12 @@ import struct
 import termios
 from collections import deque
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from handrail.keeper import lineage, system, warden
 from handrail.keeper.message_framing import encode
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

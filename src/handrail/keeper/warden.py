@@ -24,7 +24,6 @@ import socket
 import termios
 import time
 import traceback
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from handrail.framing import LineBuffer
@@ -32,6 +31,7 @@ from handrail.keeper import lineage, system
 from handrail.keeper.message_framing import FRAME_MAX, decode, encode, name_of
 from handrail.keeper.protocol import CheckedProgram, Exit, Report, Start
 from handrail.keeper.stop_tree import TreeStop
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,11 +6,12 @@ exactly as long as its `with` block; cancelling it cancels everything below it.
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from secrets import token_hex
 from typing import Literal
 
 import anyio
+
+from handrail.lazy_dataclass import dataclass
 
 Sort = Literal["operation", "step", "model", "thinking", "call", "agent", "compaction"]
 Ending = Literal["done", "failed", "cancelled"]

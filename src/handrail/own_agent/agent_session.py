@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent import slash_commands
 from handrail.own_agent.activity import Activity, operation
 from handrail.own_agent.content import text_of, title_of

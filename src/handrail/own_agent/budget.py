@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from itertools import takewhile
 from typing import Literal, cast
@@ -19,6 +19,8 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+
+from handrail.lazy_dataclass import dataclass
 
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 """Why an operation ended: ACP's stop reasons."""

@@ -5,7 +5,7 @@ unchanged.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.activity import Activity
 from handrail.own_agent.budget import PER_TOKEN, characters, tokens
 from handrail.own_agent.history import is_note, note, repair_messages

@@ -6,12 +6,13 @@ in the history. `AgentContext` holds everything the loop works with, for one pro
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import anyio
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.activity import Activity
 from handrail.own_agent.budget import Budget, Costs, tokens
 from handrail.own_agent.history import History

@@ -10,12 +10,13 @@ import os
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, cast
 
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json
 
 VERSION = 1

@@ -5,8 +5,10 @@ the host protocol.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import UserContent

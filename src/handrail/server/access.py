@@ -5,12 +5,12 @@ Stores every secret as a SHA-256 hash. Callers check first that a person asks (`
 
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 import anyio
 
 from handrail.gate.call import new_id
+from handrail.lazy_dataclass import dataclass
 from handrail.server.sign_ins import SignIns, hash_secret
 from handrail.store.events import CredentialIssued
 from handrail.store.journal import Journal

@@ -11,7 +11,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -34,6 +34,7 @@ from handrail.errors import Unwritable
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Request
 from handrail.gate.rules.matching import CLIENT_WORK
+from handrail.lazy_dataclass import dataclass
 from handrail.server._hook_call import HookCall, describe_denial, describe_waiting, read_edited
 from handrail.store.actor import CLIENT
 from handrail.store.values import Caller, Json

@@ -5,7 +5,7 @@ next hook. A session ends when the client says so, or when its process ends. Wit
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import anyio
@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from handrail.clients.hook_event import HookEvent
 from handrail.clients.open_work import ClientProcess
+from handrail.lazy_dataclass import dataclass
 from handrail.server.api.models import now_ms
 from handrail.terminal.person_check import find_ancestors, find_tty, wait_for_exit
 from handrail.terminal.terminals import Terminals

@@ -9,13 +9,14 @@ import logging
 import os
 import resource
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from handrail.lazy_dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ Also the state that requests share: which page sets a terminal's size, and how m
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import anyio
 from starlette.requests import HTTPConnection
@@ -17,6 +17,7 @@ from handrail.clients.transcripts.transcripts import Transcripts
 from handrail.gate.gate import Gate
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.gate.tool import Undoer
+from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Access, Person
 from handrail.server.api.daemon_models import Restart
 from handrail.server.client_sessions import ClientSessions

@@ -10,7 +10,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup
 from starlette.types import ASGIApp
 
 from handrail.config import DevicesSection
+from handrail.lazy_dataclass import dataclass
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.web_server import WebServer
 from handrail.terminal.keeper_client import Keeper, KeeperError

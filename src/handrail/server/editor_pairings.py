@@ -9,11 +9,12 @@ import secrets
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from handrail.errors import Conflict
 from handrail.gate.call import new_id
+from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Access
 from handrail.server.api.models import now_ms
 from handrail.store.actor import EDITOR, Actor

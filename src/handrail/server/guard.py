@@ -5,7 +5,6 @@ A path under /api without an entry in `area_of` requires a person.
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import anyio
@@ -13,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Access, Person
 
 CSP = (

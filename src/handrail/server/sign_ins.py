@@ -13,12 +13,13 @@ import json
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any, Literal
 
 import anyio
 
 from handrail.gate.call import new_id
+from handrail.lazy_dataclass import dataclass
 from handrail.store.events import PersonSignedIn, SignInRevoked
 from handrail.store.journal import Journal
 from handrail.store.values import PushSubscription

@@ -10,10 +10,12 @@ import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Literal
+
+from handrail.lazy_dataclass import dataclass
 
 TextKind = Literal["message", "input", "output", "title", "terminal"]
 

@@ -4,8 +4,9 @@ The journal, the SQL columns and the JSON of `/api` hold an actor as text, `str(
 never by the text.
 """
 
-from dataclasses import dataclass
 from typing import Literal, assert_never, get_args
+
+from handrail.lazy_dataclass import dataclass
 
 ActorKind = Literal[
     "person", "rule", "approval", "client", "operation", "agent", "handrail", "nobody", "named"

@@ -4,12 +4,12 @@ An approval ends once: answered, withdrawn or expired.
 """
 
 import sqlite3
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from pydantic import TypeAdapter
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor, actor_from_text
 from handrail.store.database import Statement
 from handrail.store.query import Queries, caller_of, column_names, columns_of

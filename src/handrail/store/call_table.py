@@ -3,9 +3,9 @@
 Words are looked up in the search index too, so that a call is found by its input and its output.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.call_filter import RAN, WAITED, add_field, add_word
 from handrail.store.calls import STATUS, CallRecord, Status
 from handrail.store.query import Where

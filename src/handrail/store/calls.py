@@ -5,12 +5,12 @@ Owns the one place where a call's status is derived.
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import actor_from_text
 from handrail.store.approvals import (
     APPROVALS,

@@ -1,9 +1,9 @@
 """Credentials: events, records, queries and SQL for signed-in pages and HTTP clients."""
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Literal
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement
 from handrail.store.query import Queries, column_names, columns_of
 

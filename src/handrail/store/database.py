@@ -6,11 +6,11 @@ Knows no table but `events`, whose last row it compares with the head file.
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from handrail.errors import LostJournal, NewerSchema, Unwritable
+from handrail.lazy_dataclass import dataclass
 from handrail.regular_file import NotRegular
 from handrail.store.hash_chain import START, HeadFile, Link, cut_head_path, read_head
 

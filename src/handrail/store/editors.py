@@ -1,7 +1,8 @@
 """Events of editors that a person paired with Handrail. Pairings end with the editor, so there is no table of them."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from handrail.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,14 @@ stored format: they are written to disk and sent to followers.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.approvals import ApprovalAnswered, ApprovalExpired, ApprovalOpened, ApprovalWithdrawn
 from handrail.store.calls import (
     CallClientBack,

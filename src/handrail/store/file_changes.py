@@ -6,9 +6,9 @@ Contents are only named here, by hash; they are stored in `blobs`.
 import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement
 from handrail.store.query import Queries, column_names, columns_of
 from handrail.store.values import (

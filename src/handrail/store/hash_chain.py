@@ -6,9 +6,9 @@ a truncated journal is detected. Does not know the database.
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from handrail.lazy_dataclass import dataclass
 from handrail.regular_file import NotRegular, read_regular_file
 
 GENESIS = bytes(32)

@@ -8,12 +8,12 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.database import has_link, lenient_text, newest, open_reader
 from handrail.store.hash_chain import (
     GENESIS,

@@ -12,12 +12,13 @@ older part of the chain.
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Literal
 
 from pydantic import TypeAdapter
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
 

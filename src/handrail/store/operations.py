@@ -6,9 +6,9 @@ their thread, also from the journal.
 
 import json
 import sqlite3
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement
 from handrail.store.query import Queries, column_names, columns_of
 from handrail.store.values import ActivityEnding, ActivityKind, Caller, Stop

@@ -7,11 +7,11 @@ payload hash and follow from the event before it. Whether the whole chain was re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement, lenient_text, migrate, open_reader, shipped
 from handrail.store.events import decode
 from handrail.store.hash_chain import GENESIS, chained, payload_hash

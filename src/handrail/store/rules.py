@@ -4,12 +4,12 @@ Rules from configuration files are not recorded here. A removed rule keeps its r
 """
 
 import sqlite3
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import rule_actor
 from handrail.store.database import Statement
 from handrail.store.query import Queries, column_names, columns_of

@@ -9,7 +9,6 @@ import logging
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Never, cast
 
@@ -17,6 +16,7 @@ import anyio
 import anyio.to_thread
 from pydantic import with_config
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store._search_file import BEGIN, END, Narrow, Place, SearchFile, Text, TextKind
 from handrail.store.call_filter import add_field
 from handrail.store.calls import CallOpened, CallPlace, CallSettled

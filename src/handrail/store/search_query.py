@@ -5,8 +5,9 @@ One parser for the page, the command line and every list. It knows the keys and 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from handrail.lazy_dataclass import dataclass
 
 STATUSES = ("waiting", "running", "done", "failed", "denied", "cancelled", "completed", "interrupted")
 OPEN, ENDED = STATUSES[:2], STATUSES[2:]

@@ -2,9 +2,9 @@
 
 import json
 import sqlite3
-from dataclasses import dataclass
 from typing import Literal
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement
 from handrail.store.query import Queries, Value, Where, column_names, columns_of
 from handrail.store.values import (

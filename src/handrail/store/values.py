@@ -3,10 +3,11 @@
 They are written to disk and sent to followers as part of events. The events are in the module of each noun.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
+
+from handrail.lazy_dataclass import dataclass
 
 Json = dict[str, JsonValue]
 

@@ -19,11 +19,11 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
 
 from handrail.errors import Unwritable
+from handrail.lazy_dataclass import dataclass
 from handrail.store._projection import project
 from handrail.store.database import BUSY_SECONDS, Files, Statement
 from handrail.store.debounce import Debounce, soon_here

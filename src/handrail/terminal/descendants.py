@@ -8,13 +8,13 @@ prompt that was cancelled. Processes are told apart by pid and start time, and s
 import os
 import signal
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from handrail.keeper import lineage
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import ProcessSeen
 
 Identity = tuple[int, int]

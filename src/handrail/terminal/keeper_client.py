@@ -10,7 +10,7 @@ import os
 import socket
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -51,6 +51,7 @@ from handrail.keeper.protocol import (
     from_keeper,
     skew,
 )
+from handrail.lazy_dataclass import dataclass
 from handrail.process_state import END_BY_FORCE, describe_hang
 from handrail.terminal.start_keeper import KeeperLauncher, NoKeeperError
 

@@ -13,10 +13,10 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Owner, TerminalKind
 from handrail.terminal.terminal import Terminal, TerminalNote
 from handrail.terminal.terminals import Terminals

@@ -11,11 +11,12 @@ import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import anyio
 
 from handrail.framing import LineBuffer, LineTooLong
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.jsonrpc_messages import MESSAGE_MAX
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Exit, Terminal
@@ -198,7 +199,7 @@ _ESCAPES = re.compile(
 )
 
 
-@dataclass
+@dataclass()
 class StderrTail:
     """The last lines of a program's standard error."""
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TypeVar
 
@@ -22,6 +21,7 @@ import anyio
 
 from handrail.launcher.child import LOST, Child, LaunchError, start_program
 from handrail.launcher.trusted_programs import find_program
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.safe_regex import BadPattern, bad_pattern
 from handrail.terminal.thread_pool import ThreadPool
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections import OrderedDict, deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import anyio
 import anyio.to_thread
 
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.output.tail import Tail
 
 if TYPE_CHECKING:

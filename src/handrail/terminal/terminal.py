@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -28,6 +28,7 @@ from handrail.keeper.protocol import (
     Stopped,
     Typed,
 )
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Owner, TerminalKind
 from handrail.terminal.input.keys import is_typing
 from handrail.terminal.keeper_client import Keeper, KeeperError

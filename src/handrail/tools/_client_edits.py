@@ -7,10 +7,10 @@ text that is not there, is claimed all the same, with a note that says why.
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from handrail.clients.hook_event import Edit
 from handrail.gate.tool import Refusal
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Action, Claim, FileChange, Json
 from handrail.tools.files.edit_tools import replace_match
 from handrail.tools.files.encoding import decode

@@ -6,10 +6,10 @@ diff are claimed like all the others, so that a diff cannot name a file that the
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 from handrail.tools.files.diff import unified
 

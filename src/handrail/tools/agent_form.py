@@ -7,7 +7,6 @@ of text, numbers, booleans and choices. No rule can answer a form; it always wai
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import takewhile
 from typing import Annotated
@@ -16,6 +15,7 @@ import anyio
 from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, FormPreview, Json, Result
 from handrail.terminal.safe_regex import REGEX_THREADS, BadPattern, compile_pattern
 from handrail.tools.results import Input, printable_line

@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +17,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.rules.matching import AGENT_WORK
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import (
     Action,
     Caller,

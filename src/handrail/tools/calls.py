@@ -4,7 +4,7 @@ An agent sees only the calls of its workspace. These tools do not start, change 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from handrail.errors import Unwritable
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.calls import CallHistory, CallRecord
 from handrail.store.journal import Journal
 from handrail.store.records import Records

@@ -9,7 +9,6 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +20,7 @@ from handrail.clients.hook_event import HookEvent, Work
 from handrail.clients.open_work import ClientProcess, OpenWork, OpenWorks, WorkEnd
 from handrail.gate.rules.matching import CLIENT_WORK
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool, UnknownEnd
+from handrail.lazy_dataclass import dataclass
 from handrail.store.blobs import Blobs, BlobUnavailable
 from handrail.store.values import (
     Caller,

@@ -2,9 +2,10 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.records import Records
 from handrail.store.values import Caller
 from handrail.terminal.open_shell import TerminalSettings

@@ -9,10 +9,10 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Action, Caller, Claim, Json
 from handrail.tools.open_beneath import LOOK, open_beneath, stat_real
 from handrail.tools.protected_paths import is_obeyed, is_protected, is_repository, is_repository_part

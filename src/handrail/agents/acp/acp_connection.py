@@ -7,7 +7,7 @@ SDK matches answers to requests. This module does not know programs or the meani
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from handrail.agents.acp.capabilities import ACTIVITY, update_from_activity
 from handrail.agents.acp.sessions import NoSession, SessionRouter
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 from handrail.terminal.jsonrpc_messages import encode_message, excerpt_line, parse_message
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from acp.connection import Connection
 
 
-@dataclass
+@dataclass()
 class OutgoingRequest:
     """A request that we sent."""
 
@@ -48,7 +49,7 @@ class OutgoingRequest:
         return self.result
 
 
-@dataclass
+@dataclass()
 class IncomingRequest:
     """A request that the agent sent, passed through the SDK with its id, which the SDK hides."""
 

@@ -1,7 +1,9 @@
 """AgentError: why an agent could not do something, in one sentence, with its logins and its last standard
 error."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from handrail.lazy_dataclass import dataclass
 
 LOGIN_NEEDED = -32000
 

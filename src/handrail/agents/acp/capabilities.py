@@ -7,7 +7,7 @@ agents and hosts share. It sends nothing.
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from pydantic import JsonValue
@@ -16,6 +16,7 @@ from handrail import __version__
 from handrail.agents.acp.agent_errors import AgentError, Login
 from handrail.agents.lenient_json import record, text
 from handrail.config import KEYS_FOR_URL, OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 
 PROTOCOL = 1

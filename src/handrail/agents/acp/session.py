@@ -5,7 +5,6 @@ of messages, or how a session is opened (`agent.py`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -15,6 +14,7 @@ from pydantic import JsonValue
 from handrail.agents.acp.acp_connection import OutgoingRequest
 from handrail.agents.acp.agent_errors import AgentError
 from handrail.agents.acp.capabilities import CANCEL_ACTIVITY, STEER, STEER_META, is_steered
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 
 if TYPE_CHECKING:

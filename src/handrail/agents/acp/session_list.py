@@ -4,12 +4,12 @@ An agent lists sessions of its own command line too. It does not know which of t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.agents.lenient_json import name, record, records, text
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ that it did not read, because it failed before any output, does not count.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from handrail.config import OWN_AGENT
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor, actor_from_text
 from handrail.store.calls import CallRecord
 from handrail.store.records import Records

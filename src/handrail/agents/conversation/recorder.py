@@ -6,7 +6,6 @@ keep their order. It does not know how parts are stored (`store/threads`) or how
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast, get_args
 
 from handrail.agents.acp.agent_errors import AgentError
@@ -16,6 +15,7 @@ from handrail.agents.conversation.tool_calls import MessageCalls, OwnCall, Shown
 from handrail.agents.lenient_json import bounded, cut, name, record, text
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.operation import Operation
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.events import ActivityEnded, ActivityStarted
 from handrail.store.journal import Journal

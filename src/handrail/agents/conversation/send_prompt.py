@@ -7,7 +7,7 @@ how its session is opened (`agent_sessions.py`), nor how the answer is recorded 
 import base64
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import anyio
 from pydantic import JsonValue
@@ -22,6 +22,7 @@ from handrail.agents.conversation.participants import Participant, Participants
 from handrail.agents.conversation.tool_calls import ShownCall
 from handrail.agents.lenient_json import text
 from handrail.gate.operation import Operation
+from handrail.lazy_dataclass import dataclass
 from handrail.store.threads.message import Message
 from handrail.store.threads.thread_records import MessagePart, MessageRecord
 from handrail.store.threads.threads import Threads

@@ -8,7 +8,6 @@ adopt a session, fork, delete. The TurnRunner runs the turns of each thread's Tu
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Literal
 
 import anyio
@@ -34,6 +33,7 @@ from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.operation import Operation
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import HANDRAIL, PERSON, Actor
 from handrail.store.blobs import Blobs
 from handrail.store.records import Records

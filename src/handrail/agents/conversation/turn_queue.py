@@ -4,12 +4,13 @@ Decides the order of prompts. It runs nothing (`thread_prompts.py`).
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import anyio
 
 from handrail.agents.conversation.send_prompt import PromptPart
 from handrail.gate.operation import Operation
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.threads.message import Message
 from handrail.store.values import Caller, Stop

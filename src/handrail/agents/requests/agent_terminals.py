@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -19,6 +18,7 @@ from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.feedback import describe_edit
 from handrail.gate.gate import Gate
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import CLIENT
 from handrail.store.values import Caller, Json
 from handrail.terminal.keeper_client import KeeperError

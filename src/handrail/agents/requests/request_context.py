@@ -5,13 +5,13 @@ Also builds the JSON-RPC errors for requests that were not carried out.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import anyio
 
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import CLIENT
 from handrail.store.values import Caller, Json
 

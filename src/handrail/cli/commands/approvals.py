@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,6 +30,7 @@ from handrail.cli.render.formats import (
     read_content,
 )
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from handrail.cli.wire import (

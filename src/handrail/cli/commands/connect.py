@@ -7,7 +7,7 @@ import difflib
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -44,6 +44,7 @@ from handrail.clients.connection_state import ClientState, examine_clients, find
 from handrail.clients.connections import Connection, Connections
 from handrail.clients.known_clients import NAMES, find_client
 from handrail.clients.launcher_path import find_launcher, find_problem
+from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

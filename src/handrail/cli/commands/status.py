@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +21,7 @@ from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import format_ago, format_count
 from handrail.cli.render.output import Piece, print_json, print_table, say
 from handrail.door.own_processes import describe_hung_keeper, find_hung_keeper
+from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +20,7 @@ from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm
 from handrail.cli.render.formats import format_minute
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from handrail.cli.wire import FolderBody, FolderView

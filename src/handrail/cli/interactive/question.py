@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -38,6 +37,7 @@ from handrail.cli.interactive.keyboard import ApprovalKeys
 from handrail.cli.render.approval_card import is_told_later, show_approval, show_edit
 from handrail.cli.render.formats import format_state
 from handrail.cli.render.output import say
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from handrail.cli.wire import ApprovalView, EditBody, RuleBody, Suggestion

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from handrail.cli.exact import escape_line_breaks, exact_line, exact_text
 from handrail.cli.render.formats import format_clock
 from handrail.cli.render.markdown_lines import MarkdownLines
 from handrail.cli.render.output import Piece, note, say, width, write_text
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from handrail.cli.wire import ActivityEnded, ActivityStarted, CallData, Entry, ErrorData, Growth, PlanData

@@ -5,11 +5,13 @@ Everything is bounded: a transcript is another program's file, and may have any 
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Literal, cast
 
 from pydantic import JsonValue
+
+from handrail.lazy_dataclass import dataclass
 
 Json = dict[str, JsonValue]
 ClientName = Literal["claude", "codex", "gemini", "opencode"]

@@ -8,7 +8,6 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import get_args
@@ -23,6 +22,7 @@ from handrail.clients.transcripts.transcript import (
     TranscriptSummary,
     title_from_prompt,
 )
+from handrail.lazy_dataclass import dataclass
 
 HEAD_BYTES = 256 * 1024
 """Bytes at the beginning of a file that are read for its title."""

@@ -7,7 +7,7 @@ decides; this module only compares.
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 
@@ -22,6 +22,7 @@ from handrail.gate.rules.policy_snapshot import (
     compare_settings,
 )
 from handrail.gate.rules.rules import Rules
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.events import (
     Entry,

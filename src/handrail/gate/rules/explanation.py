@@ -4,7 +4,6 @@ It decides nothing: the verdicts come from policy.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from handrail.gate.rules.matching import FolderState, Matcher, OriginRule, explain_lapse
 from handrail.gate.rules.policy import (
@@ -19,6 +18,7 @@ from handrail.gate.rules.policy import (
     default_of,
     describe_rule,
 )
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, Effect, Rule
 
 

@@ -5,10 +5,10 @@ decided in policy.py.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from handrail.gate.rules.patterns import CommandPattern, Glob, PathPattern, host_glob
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Action, Caller, Claim, Rule
 
 FILES = ("read", "write", "delete")

@@ -5,7 +5,8 @@ A command pattern is written `git status`, `npm run test:*` or `make $`. Parsing
 
 import fnmatch
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from handrail.lazy_dataclass import dataclass
 
 STAR = "*"
 _LONGEST = 4000

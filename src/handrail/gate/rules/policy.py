@@ -6,10 +6,10 @@ allow rules, built-in allows, late built-ins, default. Also describes rules in w
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from handrail.gate.risk import assess
 from handrail.gate.rules.matching import Index
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, Effect, Risk, Rule, Verdict
 
 

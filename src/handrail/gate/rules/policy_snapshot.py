@@ -7,7 +7,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter
@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from handrail.config import hash_settings
 from handrail.gate.rules.policy import describe_rule
 from handrail.gate.rules.rules import RuleEvent
+from handrail.lazy_dataclass import dataclass
 from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.values import Rule
 

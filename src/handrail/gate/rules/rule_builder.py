@@ -8,7 +8,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import date, datetime, time, timedelta
 
 from handrail.config import RuleSection
@@ -16,6 +16,7 @@ from handrail.gate.rules.matching import COMMANDS, Matcher
 from handrail.gate.rules.patterns import BadPattern, CommandPattern
 from handrail.gate.rules.policy import describe_rule
 from handrail.gate.shell.shell_parser import parse
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Action, Caller, Claim, Rule, Scope
 
 _NOBODY = Caller(door="cli", client="", key="", workspace=None)

@@ -7,7 +7,7 @@ and of a project's file. Decisions are made in policy.py; usage counts are in th
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from handrail.gate.rules.matching import UNTRUSTED, FolderState, OriginRule, exp
 from handrail.gate.rules.policy import FolderSettings, Policy
 from handrail.gate.rules.rule_builder import BadRule, RuleBase, check_rule, place_pattern, rule_from_section
 from handrail.gate.rules.trust import Folders, FolderTrust, Project, TrustedFolder
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.events import Entry, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
 from handrail.store.journal import Journal

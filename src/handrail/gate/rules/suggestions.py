@@ -6,13 +6,14 @@ Nothing is suggested that no rule can allow. It adds no rules; a person accepts 
 
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from handrail.gate.risk import assess
 from handrail.gate.rules.matching import FILES, Matcher, common_tool
 from handrail.gate.rules.patterns import BadPattern, spell, spell_path
 from handrail.gate.rules.policy import FLOORS, HIGH, UNTRUSTED, Decision, Policy, describe_rule
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.values import AnswerKind, Caller, Claim, Effect, Rule
 

@@ -9,13 +9,13 @@ import os
 import stat
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.config import BadConfig, ProjectConfig, config_error, load_project
 from handrail.errors import Conflict
 from handrail.gate.rules.matching import CHANGED, FolderState
 from handrail.gate.rules.rule_builder import BadRule, RuleBase, rule_from_section
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Rule
 
 FOLDER, NAME = ".handrail", "config.toml"

@@ -1,8 +1,9 @@
 """Sub-commands of git that only read, with their options; part of the table in reading_commands.py."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from handrail.lazy_dataclass import dataclass
 
 Operands = Literal["any", "none", "one", "listed", "show"]
 GitUse = Literal["tree", "drivers", "content"]

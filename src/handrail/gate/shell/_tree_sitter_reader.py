@@ -6,12 +6,12 @@ trouble.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from handrail.gate.shell.bash_reader import Word, read
+from handrail.lazy_dataclass import dataclass
 
 _LANGUAGE = Language(tree_sitter_bash.language())
 

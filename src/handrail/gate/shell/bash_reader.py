@@ -6,7 +6,8 @@ _tree_sitter_reader.py the full grammar.
 """
 
 import re
-from dataclasses import dataclass
+
+from handrail.lazy_dataclass import dataclass
 
 RESERVED = frozenset(
     (

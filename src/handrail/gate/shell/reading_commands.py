@@ -11,9 +11,10 @@ stands, must be an allowed option, even after `--` or where another option expec
 import posixpath
 import re
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from handrail.gate.shell._git_options import GIT_READERS, GitReader
+from handrail.lazy_dataclass import dataclass
 
 _NUMBER = re.compile(r"-\d+")
 _BINS = ("", "/bin", "/usr/bin")

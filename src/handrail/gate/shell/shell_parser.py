@@ -10,7 +10,7 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 
 from handrail.gate.shell._tree_sitter_reader import Found, Structure, structure
@@ -33,6 +33,7 @@ from handrail.hidden_text import (
     SPACE,
     hidden_name,
 )
+from handrail.lazy_dataclass import dataclass
 
 LONGEST = 100_000
 """Characters of a plain line; the tools start no longer line."""

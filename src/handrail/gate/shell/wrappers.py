@@ -9,10 +9,11 @@ A line inside (`sh -c`) is parsed by shell_parser.py.
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from handrail.gate.shell.bash_reader import Word
+from handrail.lazy_dataclass import dataclass
 
 Words = tuple[Word, ...]
 Checks = dict[str, str]

@@ -6,13 +6,13 @@ A base URL from the environment is only used with a key from there: keys of the 
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import anyio
 from anyio import to_thread
 
 from handrail.config import KEYS_FOR_URL, PROVIDER_VARIABLES
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.models.model import PROVIDERS, ModelError, Provider
 from handrail.provider_keys import read_keys
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ import anyio
 from anyio import to_thread
 
 from handrail.config import OwnAgentSection
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.models.api_keys import NO_KEY, Access, Keys, all_access, provider_access, redact_url
 from handrail.own_agent.models.http_stream import RetryPolicy
 from handrail.own_agent.models.model import PROVIDERS, Choice, Model, ModelError, Provider, parse_choice

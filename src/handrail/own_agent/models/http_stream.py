@@ -10,11 +10,13 @@ import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING
 
 import anyio
+
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -5,8 +5,9 @@ model_client.py implements it; api_keys.py decides which key is used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
+
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

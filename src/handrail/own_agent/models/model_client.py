@@ -6,7 +6,6 @@ Cancellation at any moment closes the connection; nothing here catches it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 
@@ -29,6 +28,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.models.api_keys import Access, redact_url
 from handrail.own_agent.models.http_stream import RetryPolicy, closing_responses
 from handrail.own_agent.models.model import Choice, ModelError, StreamListener

@@ -5,12 +5,13 @@ Slow to import; each provider's package is imported with its first model. Retrie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
+
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import httpx2

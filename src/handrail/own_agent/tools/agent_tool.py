@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import anyio
+
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import BinaryContent

@@ -6,7 +6,7 @@ that the server may have received is never sent twice.
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import anyio
@@ -21,6 +21,7 @@ from mcp.shared.transport_context import TransportContext
 from pydantic import TypeAdapter, ValidationError
 
 from handrail import __version__
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.tools.mcp_transport import OURS, Http, ServerConfig, open_transport
 
 CONNECT_SECONDS = 120.0

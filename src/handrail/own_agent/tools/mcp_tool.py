@@ -7,7 +7,7 @@ import json
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -15,6 +15,7 @@ import mcp_types as types
 from pydantic_ai.messages import BinaryContent
 from pydantic_ai.tools import ToolDefinition
 
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json, Kind, Permission, Result, RunningCall
 from handrail.own_agent.tools.long_output import Outputs
 from handrail.own_agent.tools.mcp_servers import Server, Unanswered

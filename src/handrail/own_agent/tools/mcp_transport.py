@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Any, TextIO, cast
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from mcp.client import Transport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.models.http_stream import load_certificates
 from handrail.paths import Places
 

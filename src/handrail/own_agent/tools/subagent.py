@@ -6,12 +6,13 @@ limited to three levels.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.tools import ToolDefinition
 
+from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.activity import ActivityUpdate
 from handrail.own_agent.budget import MOST_AGENTS, Stop
 from handrail.own_agent.history import History

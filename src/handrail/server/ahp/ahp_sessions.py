@@ -6,13 +6,14 @@ is announced, with its first prompt. Its URI, which the client chose, is stored 
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from handrail.agents.conversation.thread_prompts import Prompts
 from handrail.agents.registry import ListedAgent
 from handrail.config import OWN_AGENT
 from handrail.gate.gate import Gate
+from handrail.lazy_dataclass import dataclass
 from handrail.server.ahp.ahp_wire import (
     ERROR,
     IDLE,

@@ -6,9 +6,10 @@ the same state. Does not know what the states mean.
 
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from handrail.lazy_dataclass import dataclass
 from handrail.server.ahp.ahp_wire import ROOT, Obj, notification
 from handrail.server.ahp.reducers import Reducer
 

@@ -4,9 +4,10 @@ A prompt and the answer to it are one turn. A turn's id is that of the prompt's 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, cast
 
+from handrail.lazy_dataclass import dataclass
 from handrail.server.ahp.ahp_wire import Obj, without_none
 from handrail.store.threads.live_thread import Growth, ThreadChanges
 from handrail.store.threads.parts import CallData

@@ -4,7 +4,6 @@ Also the parts that the rule routes share: build a rule from a request body, and
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import anyio.to_thread
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -24,6 +23,7 @@ from handrail.gate.rules.suggestions import (
     suggest_from_history,
     suggest_rules,
 )
+from handrail.lazy_dataclass import dataclass
 from handrail.server.api.approval_models import (
     AllowedLow,
     AllowLowBody,

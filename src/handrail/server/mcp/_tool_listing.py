@@ -5,7 +5,6 @@ Some tools are there only at times, such as those of an editor that has the clie
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +16,7 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 
 from handrail.gate.tool import Toolbox
+from handrail.lazy_dataclass import dataclass
 from handrail.store.bell import Bell
 from handrail.store.values import Caller
 

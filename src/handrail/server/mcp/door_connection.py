@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from handrail.gate.call import Call
+from handrail.lazy_dataclass import dataclass
 from handrail.server.access import CREDENTIAL_REVOKED, Access, Callers
 from handrail.server.mcp._lines import Lines
 from handrail.server.mcp.mcp_endpoints import DoorPeer

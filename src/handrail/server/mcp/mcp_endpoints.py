@@ -6,7 +6,6 @@ only then and in a thread. Does not know MCP itself.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import anyio
 import anyio.to_thread
@@ -14,6 +13,7 @@ from anyio.abc import TaskGroup
 from starlette.types import Receive, Scope, Send
 
 from handrail.gate.gate import Gate
+from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Access, Callers
 from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._lines import Lines

@@ -7,7 +7,6 @@ has the same shape however the call ended.
 import base64
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, assert_never, cast
 
 import anyio
@@ -23,6 +22,7 @@ from handrail.errors import Unwritable
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.tool import Image, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._approve import APPROVE, approve
 from handrail.server.mcp._client_timeouts import longest_wait

@@ -8,7 +8,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import anyio
@@ -26,6 +26,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
+from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Callers, Client
 from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
 from handrail.server.memory import RELEASE_SECONDS, release_memory

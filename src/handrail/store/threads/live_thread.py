@@ -7,11 +7,12 @@ gets newer changes combined. Does not know SQL.
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from anyio import Event as Bell
 from pydantic import with_config
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.threads.message import Message, Part
 from handrail.store.threads.thread_records import MessageRecord, Snapshot
 from handrail.store.values import SERVED, Json, PartKind, Position

@@ -4,11 +4,11 @@ Message text is not in events: it is streamed to its tables (`_persistence`). De
 and erases its titles from the journal.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import with_config
 
+from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement
 from handrail.store.values import SERVED, Handover, Json, PartKind, Role, Stop
 

@@ -10,8 +10,9 @@ import codecs
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

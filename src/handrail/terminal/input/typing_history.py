@@ -18,13 +18,14 @@ import math
 import re
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.input.keys import BACKSPACE, ENTER, Key, Keystrokes, Skipped, Text, readable
 from handrail.terminal.output import screen
 

@@ -12,9 +12,10 @@ import select
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TextIO, TypedDict
 
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.output.plain_text import PlainTextStream
 
 if TYPE_CHECKING:

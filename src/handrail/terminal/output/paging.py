@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.output.plain_text import PlainTextStream
 from handrail.terminal.output.tail import Tail
 

@@ -11,7 +11,9 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from handrail.lazy_dataclass import dataclass
 
 REACH = 100
 """Lines above the last one that the cursor can move back to, as progress bars of several lines need. Bounds memory."""

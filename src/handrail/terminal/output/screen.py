@@ -16,10 +16,11 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.output.plain_text import plain_text
 
 if TYPE_CHECKING:

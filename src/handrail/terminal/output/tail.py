@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
+
+from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

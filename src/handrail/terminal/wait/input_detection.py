@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output import screen
 from handrail.terminal.terminal import InputRequest

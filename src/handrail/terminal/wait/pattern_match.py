@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.output.plain_text import PlainTextStream
 from handrail.terminal.safe_regex import REGEX_THREADS, BadPattern, Regex, compile_pattern
 

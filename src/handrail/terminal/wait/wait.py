@@ -10,13 +10,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from handrail.lazy_dataclass import dataclass
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.wait.ports import holder, listening
 

@@ -8,9 +8,10 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from handrail.lazy_dataclass import dataclass
 
 _LARGEST = 64 * 1024
 """Bytes of a settings file: more is not what git writes."""

@@ -6,11 +6,11 @@ The full output stays in the terminal's tail.
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import anyio
 
 from handrail.gate.tool import Refusal
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json, Result
 from handrail.terminal.output.plain_text import plain_text
 from handrail.terminal.output.tail import Tail

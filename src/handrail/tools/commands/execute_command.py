@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from handrail.gate.shell.shell_parser import Line
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, Tool, UnknownEnd
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.open_shell import OWN_ID

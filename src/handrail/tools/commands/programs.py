@@ -3,13 +3,13 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from handrail.gate.shell.bash_reader import RESERVED
 from handrail.gate.shell.shell_parser import Line
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 from handrail.terminal.terminals import CheckedProgram
 

@@ -6,12 +6,12 @@ when the shell rests. Aliases and other shell state may change the meaning of a 
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 
 import anyio
 import anyio.to_thread
 
 from handrail.gate.tool import CallReport, Plan, ReceiptFacts, Refusal, Salvage, UnknownEnd
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Json, ProcessSeen, Result, SignalSent
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.output.screen import render_screen

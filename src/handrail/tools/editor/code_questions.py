@@ -4,7 +4,6 @@ The editor answers (`server.editor_windows`); what it says about files that the 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Generic, Literal, Protocol, TypeVar
@@ -12,6 +11,7 @@ from typing import Annotated, Generic, Literal, Protocol, TypeVar
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter, ValidationError
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Json, PathPreview, Result
 from handrail.tools.results import Format, Input, answer, count_text, printable_line
 from handrail.tools.workspace import Place, Workspace, describe_missing

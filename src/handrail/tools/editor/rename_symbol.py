@@ -6,7 +6,6 @@ says, or nothing is written.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field, TypeAdapter
 
 from handrail.gate.tool import CallReport, Plan, Proposal, ReceiptFacts, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.blobs import Blobs
 from handrail.store.values import Caller, Comment, DiffPreview, Json, Result
 from handrail.tools.editor.code_questions import Editors, SymbolInput, read_answer

@@ -7,10 +7,10 @@ are parsed in patch.py.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
 from itertools import pairwise, takewhile
 
+from handrail.lazy_dataclass import dataclass
 from handrail.tools.files.encoding import shown, split_raw
 
 CONTEXT = 3

@@ -4,13 +4,14 @@ Planning, review and writing are in file_change.py. All hunks of a diff apply, o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Annotated
 
 from pydantic import Field
 
 from handrail.gate.tool import Refusal
+from handrail.lazy_dataclass import dataclass
 from handrail.tools.files.encoding import BOM, is_crlf, split, to_crlf, to_lf
 from handrail.tools.files.file_change import Change, ChangeInput, ChangeTool
 from handrail.tools.files.patch import Hunk, Patch, Row, parse

@@ -7,7 +7,7 @@ the write in atomic_write.py.
 import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, TypeVar
 
@@ -15,6 +15,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Proposal, ReceiptFacts, Refusal, Salvage, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.blobs import Blobs
 from handrail.store.values import Action, Caller, Comment, DiffPreview, FileChange, Json, Result
 from handrail.tools.files.atomic_write import remove_file, replace_file

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from handrail.lazy_dataclass import dataclass
 from handrail.tools.files.encoding import split, split_raw
 
 CHUNK = 1 << 18

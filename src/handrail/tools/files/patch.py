@@ -6,10 +6,10 @@ extended header of git diffs: new or deleted file, mode. edit_tools.py applies t
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from handrail.gate.tool import Refusal
+from handrail.lazy_dataclass import dataclass
 
 _MODE = re.compile(r"(old mode|new mode|new file mode|deleted file mode) ([0-7]{5,6})\s*")
 _MOVED = ("rename from ", "rename to ", "copy from ", "copy to ")

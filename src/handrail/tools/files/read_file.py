@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Image, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.blobs import image_mime
 from handrail.store.values import Caller, Json, PathPreview, Result
 from handrail.tools.files.encoding import split_raw

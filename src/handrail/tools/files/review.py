@@ -7,11 +7,11 @@ and back without loss.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from handrail.gate.tool import Refusal
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Comment, Json
 from handrail.tools.files.diff import Anchored, Span, changed, unified
 from handrail.tools.files.encoding import BOM, decode, encode, shown, split_raw

@@ -7,11 +7,11 @@ written here.
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
 from handrail.gate.tool import Refusal
+from handrail.lazy_dataclass import dataclass
 from handrail.tools.files.diff import unified
 from handrail.tools.files.encoding import BOM, decode, is_crlf, is_mixed, is_utf8
 from handrail.tools.files.line_window import is_binary

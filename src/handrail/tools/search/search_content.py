@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Json, Result
 from handrail.terminal.ripgrep import PATTERN_MAX, NoRipgrep, Search, SearchEnd, pattern_error, run_search
 from handrail.terminal.safe_regex import DIALECT, BadPattern, check_characters

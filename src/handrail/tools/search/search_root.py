@@ -6,12 +6,13 @@ Also decides which files below it may be shown.
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from handrail.gate.tool import Plan
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, PathPreview
 from handrail.tools.files.encoding import shown
 from handrail.tools.protected_paths import GitNames, git_names, is_protected, is_repository_part

@@ -3,13 +3,13 @@
 The keeper stops the processes; this module reports which were stopped and which survived.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import anyio
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, Json, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Report, Terminal

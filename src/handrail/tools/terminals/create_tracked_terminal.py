@@ -6,7 +6,6 @@ The shell is started by terminal/open_shell.py.
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ import anyio
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, CommandPreview, Json, Owner, Result
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.open_shell import COLS, ROWS, OpenRefused, default_shell, open_shell, resolve_program

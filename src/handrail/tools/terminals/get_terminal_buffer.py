@@ -5,13 +5,13 @@ so that an agent does not learn it and cannot forge marks.
 """
 
 import base64
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.terminals import TypedRecord
 from handrail.store.values import Caller, Json, Result
 from handrail.terminal.output.paging import OutputPage, read_page

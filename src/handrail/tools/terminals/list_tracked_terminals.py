@@ -1,12 +1,12 @@
 """list_tracked_terminals: list terminals and their state, as JSON and as lines of text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, JsonValue
 
 from handrail.gate.tool import CallReport, Plan, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, Json, Owner, Result
 from handrail.terminal.shell_marks import Command
 from handrail.terminal.terminal import InputRequest

@@ -3,12 +3,12 @@
 The search itself is in terminal/output/.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Json, Result
 from handrail.terminal.output.output_search import Match, search_tail
 from handrail.terminal.ripgrep import NoRipgrep

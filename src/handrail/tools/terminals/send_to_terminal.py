@@ -5,12 +5,12 @@ facts that an approval of typed input is bound to.
 """
 
 import hashlib
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, InputPreview, Json, Result
 from handrail.terminal.input.keys import UnknownKey, encode
 from handrail.terminal.keeper_client import KeeperError

@@ -2,9 +2,9 @@
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 
 from handrail.gate.tool import Refusal
+from handrail.lazy_dataclass import dataclass
 from handrail.store.records import Records
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Caller, Claim, Owner, TerminalKind

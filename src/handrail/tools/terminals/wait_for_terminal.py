@@ -5,7 +5,6 @@ Returns why the wait ended and the output since. The conditions are implemented 
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,6 +12,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Json, Result
 from handrail.terminal.safe_regex import DIALECT, BadPattern, compile_pattern
 from handrail.terminal.wait.pattern_match import open_matcher

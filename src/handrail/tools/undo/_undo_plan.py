@@ -7,11 +7,12 @@ file and the blobs and renders the diff.
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from handrail.gate.tool import Refusal, UndoAction, UndoFile
+from handrail.lazy_dataclass import dataclass
 from handrail.store.blobs import Blobs, BlobUnavailable
 from handrail.store.file_changes import ChangeRecord, UndoRecord
 from handrail.store.values import Json

@@ -11,7 +11,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -20,6 +20,7 @@ import anyio.to_thread
 from handrail.errors import Conflict, Unwritable
 from handrail.gate.call import new_id
 from handrail.gate.tool import Refusal, UndoFile, UndoPlan, UndoSubject, UnknownUndo
+from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.blobs import Blobs, BlobUnavailable
 from handrail.store.calls import CallRecord
