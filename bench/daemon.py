@@ -157,8 +157,13 @@ def run_daemon(home: Path, python: str = sys.executable) -> Generator[Daemon]:
 
 
 def build_env(home: Path) -> dict[str, str]:
-    """The environment of a Handrail with this home. Without PYTHONPATH, which could lead to another Handrail."""
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    """The environment of a Handrail with this home.
+
+    Without PYTHONPATH, which could lead to another Handrail, and PYTHONDONTWRITEBYTECODE, with which a checkout, unlike an
+    installed package, would compile its sources at each start.
+    """
+    dropped = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+    inherited = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**inherited, "HANDRAIL_HOME": str(home)}
 
 

@@ -21,10 +21,13 @@ READY_SECONDS = 60.0
 
 
 def measure_restart(daemon: Daemon) -> Generator[Figure]:
+    """Each kill has a new client: a door that loses one daemon after the other waits longer and longer, on purpose."""
     write_fox(daemon)
-    with daemon.connect() as client:
-        rounds = [_time_restart(daemon, client) for _ in range(KILLS)]
-        about = _read_about(daemon)
+    rounds: list[tuple[float, float]] = []
+    for _ in range(KILLS):
+        with daemon.connect() as client:
+            rounds.append(_time_restart(daemon, client))
+    about = _read_about(daemon)
     os.kill(about["pid"], signal.SIGTERM)
     ready, answered = (median(column) * 1000 for column in zip(*rounds, strict=True))
     yield Figure(ready, note=f"a client that was connected has its next answer after {answered:.0f} ms")

@@ -7,7 +7,7 @@ see an ordinary dataclass, because the standard decorator still collects the fie
 
 import dataclasses
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
@@ -21,10 +21,12 @@ def dataclass(
 ) -> Callable[[_Class], _Class]:
     """Make a dataclass. It knows no `InitVar`, and no `hash` of single fields."""
 
+    standard: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
+
     def decorate(cls: _Class) -> _Class:
         cls.__doc__ = cls.__doc__ or cls.__name__  # else the standard decorator builds one from a signature
-        make = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
-        made: Any = make(cls)
+        made: Any = standard(cls)
+        own: Mapping[str, Any] = vars(made)
         methods: dict[str, Any] = {"__init__": _build_first_init(made, frozen), "__repr__": _repr}
         if eq:
             methods |= _build_comparison(made, hashable=frozen)
@@ -33,7 +35,7 @@ def dataclass(
         if frozen and slots:
             methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
         for name, method in methods.items():
-            if vars(made).get(name) is None:  # a class with its own `__eq__` has None as its `__hash__`
+            if own.get(name) is None:  # a class with its own `__eq__` has None as its `__hash__`
                 setattr(made, name, method)
         return made
 
@@ -85,7 +87,7 @@ def _value(each: "Field[Any]") -> str:
 
 def _build_comparison(cls: Any, *, hashable: bool) -> dict[str, Any]:
     names = [each.name for each in fields(cls) if each.compare]
-    values: Callable[[Any], Any] = attrgetter(*names) if names else type
+    values: Any = attrgetter(*names) if names else type
 
     def is_equal(self: Any, other: Any) -> Any:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented

@@ -8,7 +8,17 @@ import pytest
 from tests.house.source import SRC, modules
 from tests.house.source import imports as imports_of
 
-EVERYONE = {"", "errors", "framing", "hardening", "hidden_text", "paths", "process_state", "regular_file"}
+EVERYONE = {
+    "",
+    "errors",
+    "framing",
+    "hardening",
+    "hidden_text",
+    "lazy_dataclass",
+    "paths",
+    "process_state",
+    "regular_file",
+}
 ALMOST = {*EVERYONE, "config"}
 BARE = {*EVERYONE, "keeper", "door", "launcher"}  # packages that use the standard library only
 
@@ -18,6 +28,7 @@ MAY_IMPORT = {
     "framing": set[str](),
     "hardening": set[str](),
     "hidden_text": set[str](),
+    "lazy_dataclass": set[str](),
     "paths": {""},
     "process_state": set[str](),
     "regular_file": set[str](),
