@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -26,7 +26,7 @@ def dataclass(
     def decorate(cls: _Class) -> _Class:
         cls.__doc__ = cls.__doc__ or cls.__name__  # else the standard decorator builds one from a signature
         made: Any = standard(cls)
-        own: Mapping[str, Any] = vars(made)
+        own = cast("Mapping[str, Any]", vars(made))
         methods: dict[str, Any] = {"__init__": _build_first_init(made, frozen), "__repr__": _repr}
         if eq:
             methods |= _build_comparison(made, hashable=frozen)

@@ -4,12 +4,13 @@ A test controls them with events: a tool waits until the test lets it continue.
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 from pydantic import BaseModel, ConfigDict
 
 from handrail.gate.tool import CallReport, Plan, Proposal, Refusal, Salvage, Tool
+from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Action, Caller, Claim, Comment, DiffPreview, FileChange, Json, Result
 
 STUBBORN_SECONDS = 10.0

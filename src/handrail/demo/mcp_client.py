@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from handrail import __version__
+from handrail.lazy_dataclass import dataclass
 
 PROTOCOL = "2025-06-18"
 LINE_MAX = 32 << 20

@@ -10,12 +10,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
 from handrail.demo.mcp_client import ASKS, Agent, DoorClosed, Print, Reply, open_door
+from handrail.lazy_dataclass import dataclass
 
 README = """\
 # Orchard

@@ -10,7 +10,6 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +22,7 @@ from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
 from handrail.door.connect import HelloRefused, Impostor, dial, dial_path, say_hello
 from handrail.door.own_processes import find_daemon, find_hung_keeper, find_keeper
 from handrail.launcher.trusted_programs import find_program
+from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 from handrail.process_state import describe_hang
 from handrail.provider_keys import read_keys
