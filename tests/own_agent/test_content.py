@@ -1,9 +1,9 @@
 import base64
 from typing import Any
 
-from acp.schema import PromptRequest
 from pydantic_ai.messages import BinaryContent
 
+from handrail.own_agent.acp_requests import PromptRequest
 from handrail.own_agent.content import content_of, text_of, title_of
 
 PNG = base64.b64encode(b"\x89PNG").decode()

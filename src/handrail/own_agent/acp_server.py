@@ -21,19 +21,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
-from acp.agent.router import build_agent_router
-from acp.exceptions import RequestError
-from acp.meta import AGENT_METHODS, PROTOCOL_VERSION
-from acp.router import Route
-from acp.schema import ClientCapabilities, DeleteSessionRequest, PromptRequest
 from anyio.abc import TaskGroup
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from handrail import __version__
 from handrail.config import BadConfig, OwnAgentSection, load
-from handrail.own_agent.acp_stdio import HostConnection
+from handrail.own_agent.acp_requests import (
+    HostServer,
+    InitializeRequest,
+    ListSessionsRequest,
+    LoadSessionRequest,
+    NewSessionRequest,
+    PromptRequest,
+    ResumeSessionRequest,
+    SessionRequest,
+    SetConfigOptionRequest,
+)
+from handrail.own_agent.acp_stdio import INVALID_PARAMS, METHOD_NOT_FOUND, HostConnection, RequestError
 from handrail.own_agent.agent_session import PromptHandler, Session
-from handrail.own_agent.content import Block
 from handrail.own_agent.models.api_keys import Keys
 from handrail.own_agent.models.catalog import Models
 from handrail.own_agent.models.http_stream import load_certificates
@@ -45,9 +50,10 @@ from handrail.own_agent.updates import SessionUpdates
 from handrail.paths import Places
 
 if TYPE_CHECKING:
-    from handrail.own_agent.tools.mcp_transport import HostServer
+    from collections.abc import Awaitable, Callable, Mapping
 
 
+PROTOCOL_VERSION = 1
 SLOW_MODULES = (
     "handrail.own_agent.conversation",
     "handrail.own_agent.tools.toolset",
@@ -77,11 +83,21 @@ class AgentServer:
         self._sessions: dict[str, Session] = {}
         self._ours = False
         self._loading, self._loaded = False, anyio.Event()
-        router = build_agent_router(cast("Any", self), use_unstable_protocol=True)
-        delete = AGENT_METHODS["session_delete"]
-        router.add_route(Route(method=delete, func=self._delete, kind="request"))
-        self._route = router
-        self.wire = HostConnection(self._handle, NOTIFICATIONS)
+        self._routes: Mapping[str, tuple[type[BaseModel], Callable[[Any], Awaitable[Any]]]] = {
+            "initialize": (InitializeRequest, self._initialize),
+            "session/new": (NewSessionRequest, self._new_session),
+            "session/load": (LoadSessionRequest, self._load_session),
+            "session/resume": (ResumeSessionRequest, self._resume_session),
+            "session/fork": (ResumeSessionRequest, self._fork_session),
+            "session/list": (ListSessionsRequest, self._list_sessions),
+            "session/close": (SessionRequest, self._close_session),
+            "session/delete": (SessionRequest, self._delete_session),
+            "session/prompt": (PromptRequest, self._prompt),
+            "session/cancel": (SessionRequest, self._cancel),
+            "session/set_config_option": (SetConfigOptionRequest, self._set_config_option),
+            "_session/steering": (PromptRequest, self._steer),
+        }
+        self.wire = HostConnection(self._handle, NOTIFICATIONS, group)
 
     def warm_up(self) -> None:
         """Start to import the slow modules in the background, before the first prompt needs them."""
@@ -96,51 +112,44 @@ class AgentServer:
                 group.start_soon(lambda session=session: session.close(heard=False))
         await self._models.aclose()
 
-    # Requests of the host; the SDK calls these methods by name
+    # Requests of the host
 
-    async def initialize(
-        self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **meta: Any
-    ) -> Json:
-        self._keys.give(_object(_object(meta.get("handrail")).get("keys")))
-        meta_fields = client_capabilities.field_meta if client_capabilities is not None else None
-        self._ours = _supports_activities(meta_fields)
+    async def _initialize(self, request: InitializeRequest) -> Json:
+        self._keys.give(_object(_object(_object(request.meta).get("handrail")).get("keys")))
+        meta = _object(_object(request.client_capabilities).get("_meta"))
+        self._ours = bool(_object(meta.get("handrail")).get("activities"))
         self.wire.afterwards(self.warm_up)
         return {
-            "protocolVersion": min(protocol_version, PROTOCOL_VERSION),
+            "protocolVersion": min(request.protocol_version, PROTOCOL_VERSION),
             "agentCapabilities": CAPABILITIES,
             "agentInfo": {"name": "handrail", "title": "Handrail", "version": __version__},
             "authMethods": [],
             "_meta": {"steering": {"supported": True}},
         }
 
-    async def new_session(self, cwd: str, mcp_servers: list[HostServer] | None = None, **_: Any) -> Json:
-        kept = await anyio.to_thread.run_sync(self._kept.new, _require_absolute(cwd))
-        session = await self._open(kept, cwd, mcp_servers)
+    async def _new_session(self, request: NewSessionRequest) -> Json:
+        kept = await anyio.to_thread.run_sync(self._kept.new, _require_absolute(request.cwd))
+        session = await self._open(kept, request.cwd, request.mcp_servers)
         return {"sessionId": session.id, "configOptions": session.work.listed()}
 
-    async def load_session(
-        self, cwd: str, session_id: str, mcp_servers: list[HostServer] | None = None, **_: Any
-    ) -> Json:
-        session = await self._reopen(cwd, session_id, mcp_servers)
+    async def _load_session(self, request: LoadSessionRequest) -> Json:
+        session = await self._reopen(request.cwd, request.session_id, request.mcp_servers)
         await session.work.show()
         return {"configOptions": session.work.listed()}
 
-    async def resume_session(
-        self, cwd: str, session_id: str, mcp_servers: list[HostServer] | None = None, **_: Any
-    ) -> Json:
-        session = await self._reopen(cwd, session_id, mcp_servers)
+    async def _resume_session(self, request: ResumeSessionRequest) -> Json:
+        session = await self._reopen(request.cwd, request.session_id, request.mcp_servers)
         return {"configOptions": session.work.listed()}
 
-    async def fork_session(
-        self, cwd: str, session_id: str, mcp_servers: list[HostServer] | None = None, **_: Any
-    ) -> Json:
-        kept = await anyio.to_thread.run_sync(self._kept.copy, session_id, _require_absolute(cwd))
-        session = await self._open(kept, cwd, mcp_servers)
+    async def _fork_session(self, request: ResumeSessionRequest) -> Json:
+        cwd = _require_absolute(request.cwd)
+        kept = await anyio.to_thread.run_sync(self._kept.copy, request.session_id, cwd)
+        session = await self._open(kept, cwd, request.mcp_servers)
         return {"sessionId": session.id, "configOptions": session.work.listed()}
 
-    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> Json:
-        start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
-        page, next_start = await anyio.to_thread.run_sync(self._kept.listed, cwd, start)
+    async def _list_sessions(self, request: ListSessionsRequest) -> Json:
+        start = int(request.cursor) if request.cursor is not None and request.cursor.isdecimal() else 0
+        page, next_start = await anyio.to_thread.run_sync(self._kept.listed, request.cwd, start)
         listed = [
             {
                 "sessionId": each.id,
@@ -152,56 +161,46 @@ class AgentServer:
         ]
         return {"sessions": listed, **({} if next_start is None else {"nextCursor": str(next_start)})}
 
-    async def close_session(self, session_id: str, **_: Any) -> None:
-        await self._close(session_id)
+    async def _close_session(self, request: SessionRequest) -> Json:
+        await self._close(request.session_id)
+        return {}
 
-    async def prompt(self, session_id: str, prompt: list[Block], **_: Any) -> Json:
-        return {"stopReason": await self._session(session_id).prompt(prompt)}
-
-    async def cancel(self, session_id: str, **_: Any) -> None:
-        if session_id in self._sessions:
-            self._sessions[session_id].cancel()
-
-    async def set_config_option(self, config_id: str, session_id: str, value: str | bool, **_: Any) -> Json:
-        session = self._session(session_id)
-        session.work.set(config_id, value)
-        return {"configOptions": session.work.listed()}
-
-    async def ext_method(self, method: str, params: Json) -> Json:
-        session_id = str(params.get("sessionId"))
-        match method:
-            case "handrail/cancel_activity":
-                session = self._session(session_id)
-                return {"cancelled": session.cancel_activity(str(params.get("activity")))}
-            case "session/steering":
-                return self._steer(self._session(session_id), params)
-            case _:
-                raise RequestError.method_not_found(f"_{method}")
-
-    def _steer(self, session: Session, params: Json) -> Json:
-        """Add a message to the running prompt. If none runs, the host must send it as a prompt."""
-        try:
-            request = PromptRequest.model_validate(
-                {name: params.get(name) for name in ("sessionId", "prompt")}
-            )
-        except ValidationError:
-            raise RequestError(-32602, "`prompt` must be a list of content blocks.") from None
-        if request.prompt and session.steer(request.prompt):
-            return {"outcome": "injected"}
-        return {"outcome": "promptRequired", "reason": "noRunningTurn"}
-
-    async def _delete(self, params: Any) -> Json:
-        request = DeleteSessionRequest.model_validate(params)
+    async def _delete_session(self, request: SessionRequest) -> Json:
         await self._close(request.session_id)
         await anyio.to_thread.run_sync(self._kept.delete, request.session_id)
         return {}
 
+    async def _prompt(self, request: PromptRequest) -> Json:
+        return {"stopReason": await self._session(request.session_id).prompt(request.prompt)}
+
+    async def _cancel(self, request: SessionRequest) -> None:
+        if request.session_id in self._sessions:
+            self._sessions[request.session_id].cancel()
+
+    async def _set_config_option(self, request: SetConfigOptionRequest) -> Json:
+        session = self._session(request.session_id)
+        session.work.set(request.config_id, request.value)
+        return {"configOptions": session.work.listed()}
+
+    async def _steer(self, request: PromptRequest) -> Json:
+        """Add a message to the running prompt. If none runs, the host must send it as a prompt."""
+        if request.prompt and self._session(request.session_id).steer(request.prompt):
+            return {"outcome": "injected"}
+        return {"outcome": "promptRequired", "reason": "noRunningTurn"}
+
+    async def _cancel_activity(self, params: Json) -> Json:
+        session = self._session(str(params.get("sessionId")))
+        return {"cancelled": session.cancel_activity(str(params.get("activity")))}
+
     # Implementation
 
-    async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        """Route a message. This is the only place that turns our exceptions into JSON-RPC errors."""
+    async def _handle(self, method: str, params: Any, _is_notification: bool) -> Any:
+        """Serve a message. This is the only place that turns our exceptions into JSON-RPC errors."""
         try:
-            return await self._route(method, params, is_notification)
+            return await self._route(method, params)
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
+            raise RequestError(INVALID_PARAMS, "Invalid params", {"errors": problems}) from None
         except ModelError as error:
             raise RequestError(-32000 if error.login else -32603, error.sentence) from None
         except NoSuchSession:
@@ -210,6 +209,14 @@ class AgentServer:
             raise RequestError(-32602, str(error)) from None
         except OSError as error:
             raise RequestError(-32603, f"The conversation could not be kept: {error}.") from None
+
+    async def _route(self, method: str, params: Any) -> Any:
+        if method == "_handrail/cancel_activity":
+            return await self._cancel_activity(_object(params))
+        if method not in self._routes:
+            raise RequestError(METHOD_NOT_FOUND, "Method not found", {"method": method})
+        model, serve = self._routes[method]
+        return await serve(model.model_validate(params))
 
     async def _reopen(self, cwd: str, id: str, servers: list[HostServer] | None) -> Session:
         await self._close(id)
@@ -245,10 +252,6 @@ class AgentServer:
         if id not in self._sessions:
             raise NoSuchSession
         return self._sessions[id]
-
-
-def _supports_activities(meta: Json | None) -> bool:
-    return bool(_object((meta or {}).get("handrail")).get("activities"))
 
 
 def _object(value: object) -> Json:

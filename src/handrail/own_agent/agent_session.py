@@ -26,15 +26,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from handrail.config import OwnAgentSection
+    from handrail.own_agent.acp_requests import Block, HostServer
     from handrail.own_agent.budget import Stop
-    from handrail.own_agent.content import Block
     from handrail.own_agent.conversation import Conversation
     from handrail.own_agent.models.catalog import Models
     from handrail.own_agent.models.model import Model
     from handrail.own_agent.session_files import SessionFile
     from handrail.own_agent.slash_commands import Command
     from handrail.own_agent.tools.agent_tool import Json
-    from handrail.own_agent.tools.mcp_transport import HostServer
     from handrail.own_agent.tools.toolset import Toolset
     from handrail.own_agent.updates import SessionUpdates
 

@@ -11,14 +11,15 @@ import binascii
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from acp.schema import (
-    AudioContentBlock,
-    BlobResourceContents,
-    EmbeddedResourceContentBlock,
-    ImageContentBlock,
-    ResourceContentBlock,
-    TextContentBlock,
-    TextResourceContents,
+from handrail.own_agent.acp_requests import (
+    AudioBlock,
+    BlobResource,
+    Block,
+    ImageBlock,
+    LinkBlock,
+    ResourceBlock,
+    TextBlock,
+    TextResource,
 )
 
 if TYPE_CHECKING:
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import BinaryContent
 
 
-Block = (
-    TextContentBlock
-    | ImageContentBlock
-    | AudioContentBlock
-    | ResourceContentBlock
-    | EmbeddedResourceContentBlock
-)
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Image types that all providers accept."""
 TITLE_MAX = 80
@@ -46,7 +40,7 @@ def content_of(blocks: Sequence[Block], *, images: bool) -> list[str | BinaryCon
 
 def text_of(blocks: Sequence[Block]) -> str:
     """The typed text of the prompt."""
-    return "\n".join(block.text for block in blocks if isinstance(block, TextContentBlock)).strip()
+    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock)).strip()
 
 
 def title_of(blocks: Sequence[Block]) -> str:
@@ -58,21 +52,21 @@ def title_of(blocks: Sequence[Block]) -> str:
 
 def _piece(block: Block, *, images: bool) -> str | BinaryContent | None:
     match block:
-        case TextContentBlock():
+        case TextBlock():
             return block.text if block.text.strip() else None
-        case ImageContentBlock():
+        case ImageBlock():
             return _image(block.data, block.mime_type, images=images)
-        case AudioContentBlock():
+        case AudioBlock():
             return f"[The person attached a recording ({block.mime_type}), which cannot be heard here.]"
-        case ResourceContentBlock():
+        case LinkBlock():
             return f"[The person refers to {_place(block.uri)}: read it where you need it.]"
-        case EmbeddedResourceContentBlock():
+        case ResourceBlock():
             return _resource(block.resource, images=images)
 
 
-def _resource(resource: TextResourceContents | BlobResourceContents, *, images: bool) -> str | BinaryContent:
+def _resource(resource: TextResource | BlobResource, *, images: bool) -> str | BinaryContent:
     place = _place(resource.uri)
-    if isinstance(resource, TextResourceContents):
+    if isinstance(resource, TextResource):
         return f"[The person attached {place}:]\n{resource.text}\n[End of {place}]"
     if resource.mime_type in IMAGES:
         return _image(resource.blob, resource.mime_type, images=images)
@@ -94,11 +88,11 @@ def _image(data: str, kind: str, *, images: bool) -> str | BinaryContent:
 
 def _name(block: Any) -> str:
     match block:
-        case ImageContentBlock():
+        case ImageBlock():
             return "A picture"
-        case ResourceContentBlock():
+        case LinkBlock():
             return _place(block.uri)
-        case EmbeddedResourceContentBlock():
+        case ResourceBlock():
             return _place(block.resource.uri)
         case _:
             return "A prompt"

@@ -28,7 +28,7 @@ class Connection(Protocol):
 
     async def ask(self, method: str, params: Json) -> Any:
         """Send a request and wait for its result. If the caller is cancelled, the host is notified. Raises
-        Disconnected, and the SDK's RequestError."""
+        Disconnected, RequestError."""
         ...
 
 

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from acp.schema import AcpMcpServer, EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
 from tests.support.agent_toolset import connected_servers, run_tool, stdio_server
 
+from handrail.own_agent.acp_requests import HttpServer, NamedValue, StdioServer, UnsupportedServer
 from handrail.own_agent.tools.mcp_transport import Http, Stdio, own_server, select_servers
 
 
@@ -15,8 +15,8 @@ def test_our_own_door_is_added_where_no_host_named_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HANDRAIL_HOME", str(tmp_path))
-    other = McpServerStdio(
-        name="other", command="/bin/other", args=["-x"], env=[EnvVariable(name="A", value="1")]
+    other = StdioServer(
+        name="other", command="/bin/other", args=["-x"], env=[NamedValue(name="A", value="1")]
     )
 
     found, notes = select_servers([other], "/project")
@@ -31,9 +31,9 @@ def test_our_own_door_is_added_where_no_host_named_it(
 
 
 def test_the_host_s_own_is_taken_and_comes_first() -> None:
-    other = HttpMcpServer(type="http", name="other", url="https://example.test/mcp", headers=[])
-    header = HttpHeader(name="Authorization", value="Bearer b")
-    ours = HttpMcpServer(type="http", name="handrail", url="http://127.0.0.1:1/mcp", headers=[header])
+    other = HttpServer(type="http", name="other", url="https://example.test/mcp", headers=[])
+    header = NamedValue(name="Authorization", value="Bearer b")
+    ours = HttpServer(type="http", name="handrail", url="http://127.0.0.1:1/mcp", headers=[header])
 
     found, _ = select_servers([other, ours], "/project")
 
@@ -44,7 +44,7 @@ def test_the_host_s_own_is_taken_and_comes_first() -> None:
 
 
 def test_a_server_of_a_sort_we_do_not_speak_is_said() -> None:
-    _, notes = select_servers([AcpMcpServer(type="acp", name="odd", server_id="1")], "/project")
+    _, notes = select_servers([UnsupportedServer(type="acp", name="odd")], "/project")
 
     assert len(notes) == 1
     assert "“odd” is left out" in notes[0]

@@ -9,7 +9,6 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 import pytest
-from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio, SseMcpServer
 from tests.support.agent_toolset import (
     SAMPLE_SERVER,
     ToolHost,
@@ -21,6 +20,7 @@ from tests.support.agent_toolset import (
 from tests.support.daemon_home import BOUND, Home, find_processes, running_daemon, until
 from tests.support.person_client import Person, person_of
 
+from handrail.own_agent.acp_requests import HttpServer, NamedValue, StdioServer, UnsupportedServer
 from handrail.own_agent.tools.mcp_transport import HostServer
 from handrail.own_agent.tools.toolset import Toolset, open_toolset
 
@@ -49,8 +49,8 @@ async def given(way: Way, root: Path, person: Person) -> list[HostServer]:
     if way == "door":
         return []
     credential = await person.credential(str(root))
-    headers = [HttpHeader(name="Authorization", value=f"Bearer {credential['bearer']}")]
-    return [HttpMcpServer(type="http", name="handrail", url=credential["url"], headers=headers)]
+    headers = [NamedValue(name="Authorization", value=f"Bearer {credential['bearer']}")]
+    return [HttpServer(type="http", name="handrail", url=credential["url"], headers=headers)]
 
 
 async def ready(toolset: Toolset) -> Toolset:
@@ -150,16 +150,14 @@ async def test_a_session_has_its_servers_at_once_and_leaves_nothing_of_them(
 ) -> None:
     before = descriptors()
     log = tmp_path / "log"
-    env = [EnvVariable(name="GIVEN", value="by name")]
+    env = [NamedValue(name="GIVEN", value="by name")]
     servers: list[HostServer] = [
-        McpServerStdio(
-            name="some body", command=sys.executable, args=[str(SAMPLE_SERVER), str(log)], env=env
-        ),
-        McpServerStdio(name="missing", command="/no/such/program", args=[], env=[]),
-        McpServerStdio(name="mute", command="/bin/true", args=[], env=[]),
-        HttpMcpServer(type="http", name="nowhere", url="http://127.0.0.1:9/mcp", headers=[]),
-        HttpMcpServer(type="http", name="stranger", url=f"{person.home.url}/mcp", headers=[]),
-        SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/sse", headers=[]),
+        StdioServer(name="some body", command=sys.executable, args=[str(SAMPLE_SERVER), str(log)], env=env),
+        StdioServer(name="missing", command="/no/such/program", args=[], env=[]),
+        StdioServer(name="mute", command="/bin/true", args=[], env=[]),
+        HttpServer(type="http", name="nowhere", url="http://127.0.0.1:9/mcp", headers=[]),
+        HttpServer(type="http", name="stranger", url=f"{person.home.url}/mcp", headers=[]),
+        UnsupportedServer(type="sse", name="old"),
     ]
 
     async with open_toolset(servers, str(root)) as toolset:
@@ -213,7 +211,7 @@ async def test_a_session_that_is_closed_while_it_connects_leaves_nothing(root: P
 def test_starting_the_agent_imports_nothing_slow() -> None:
     program = (
         "import sys; import handrail.own_agent.acp_server; "
-        "print({'mcp', 'mcp_types', 'pydantic_ai'} & sys.modules.keys() or 'nothing')"
+        "print({'acp', 'mcp', 'mcp_types', 'pydantic_ai'} & sys.modules.keys() or 'nothing')"
     )
 
     done = subprocess.run(

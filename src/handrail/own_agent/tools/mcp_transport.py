@@ -14,19 +14,17 @@ from typing import Any, TextIO, cast
 from urllib.parse import urlsplit
 
 import httpx2
-from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 from mcp.client import Transport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from handrail.lazy_dataclass import dataclass
+from handrail.own_agent.acp_requests import HostServer, HttpServer, StdioServer
 from handrail.own_agent.models.http_stream import load_certificates
 from handrail.paths import Places
 
 OURS = "handrail"
 """The name of our own server, whose gate asks for approval."""
-HostServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
-"""Server types of ACP's `session/new`."""
 
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER", "XDG_RUNTIME_DIR")
 """Environment variables that every server gets; anything else, above all keys, must be given explicitly."""
@@ -80,10 +78,10 @@ def server_environment(server: Stdio) -> dict[str, str]:
 
 def _config(given: HostServer) -> ServerConfig | None:
     match given:
-        case McpServerStdio():
+        case StdioServer():
             env = {each.name: each.value for each in given.env}
             return Stdio(name=given.name, command=(given.command, *given.args), env=env)
-        case HttpMcpServer():
+        case HttpServer():
             headers = {each.name: each.value for each in given.headers}
             return Http(name=given.name, url=given.url, headers=headers)
         case _:

@@ -34,7 +34,7 @@ from handrail.own_agent.tools.mcp_transport import ServerConfig, select_servers
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from handrail.own_agent.tools.mcp_transport import HostServer
+    from handrail.own_agent.acp_requests import HostServer
 
 
 LONGEST_NAME = 64
