@@ -1,5 +1,8 @@
 """The daemon's usual command line, which is parsed without the command-line package."""
 
+import subprocess
+import sys
+
 import pytest
 
 from handrail.daemon.start import ARGUMENTS, parse_port
@@ -36,3 +39,42 @@ def test_the_usual_command_line_is_parsed(options: tuple[str, ...], port: int) -
 )
 def test_any_other_one_is_left_to_the_command_line(arguments: tuple[str, ...]) -> None:
     assert parse_port(arguments) is None
+
+
+LOADED = {
+    *(
+        "annotated_types",
+        "anyio",
+        "click",
+        "h11",
+        "handrail",
+        "pydantic",
+        "pydantic_core",
+        "python_multipart",
+    ),
+    *(
+        "sniffio",
+        "starlette",
+        "tree_sitter",
+        "tree_sitter_bash",
+        "typing_extensions",
+        "typing_inspection",
+        "uvicorn",
+    ),
+}
+"""The packages of a start. Others, such as FastAPI and the SDKs of MCP and ACP, are imported at their first use: each of
+them would delay the answer to clients that wait after a crash."""
+
+
+def test_a_start_imports_no_other_packages() -> None:
+    program = "import sys, handrail.daemon.daemon; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {program}"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    packages = {name for name in done.stdout.split() if not name.startswith("_")}
+    assert packages - sys.stdlib_module_names <= LOADED
