@@ -75,7 +75,7 @@ def _pack(value: Any) -> Any:
         return base64.b64encode(value).decode()
     if isinstance(value, tuple):
         return [_pack(item) for item in cast("tuple[Any, ...]", value)]
-    return _pack_fields(value)
+    return _pack_fields(value) if dataclasses.is_dataclass(value) else value
 
 
 def _unpack_fields(kind: type, fields: dict[str, Any]) -> Any:
