@@ -195,6 +195,11 @@ class PlannedCall:
     def proposal(self) -> Proposal | None:
         return self.tool.proposal(self.plan)
 
+    @cached_property
+    def has_proposal(self) -> bool:
+        """Whether there is a proposal. Unlike the proposal itself, which holds the whole file twice, this is kept."""
+        return self.proposal is not None
+
     async def commented(self, comments: tuple[Comment, ...]) -> Plan:
         """The plan with review comments for the agent added. Raises Refusal."""
         content = self.content
