@@ -7,7 +7,7 @@ digests mean that the same thing would be done under the same strict rules. Runn
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from handrail.gate.rules.policy import Decision
+from handrail.gate.rules.policy import Decision, Policy
 from handrail.gate.tool import Plan, Proposal, Refusal, Tool, Toolbox
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Comment, Json
@@ -196,6 +196,11 @@ class PlannedCall:
     def proposal(self) -> Proposal | None:
         return self.tool.proposal(self.plan)
 
+    @cached_property
+    def has_proposal(self) -> bool:
+        """Whether there is a proposal. Unlike the proposal itself, which holds the whole file twice, this is kept."""
+        return self.proposal is not None
+
     async def commented(self, comments: tuple[Comment, ...]) -> Plan:
         """The plan with review comments for the agent added. Raises Refusal."""
         content = self.content
@@ -212,6 +217,8 @@ class Draft:
 
     planned: PlannedCall
     decision: Decision
+    policy: Policy | None
+    """The policy that decided; None if the plan itself says whether it asks."""
 
     @property
     def plan(self) -> Plan:
@@ -248,7 +255,8 @@ class Drafts:
 
     def decide_again(self, draft: Draft, caller: Caller) -> Draft:
         """The same plan with a decision under the current rules."""
-        return replace(draft, decision=self._decide(draft.planned, caller))
+        policy = self._find_policy(draft.plan, caller)
+        return draft if policy is draft.policy else _decide(draft.planned, caller, policy)
 
     async def _plan_and_decide(
         self, parsed: ParsedCall, input: Json, content: str | None, caller: Caller
@@ -258,15 +266,22 @@ class Drafts:
         if content is not None:  # diffing large files is slow
             plan = await anyio.to_thread.run_sync(tool.review, base, content, ())
         planned = PlannedCall(tool=tool, input=input, base=base, content=content, plan=plan)
-        return Draft(planned=planned, decision=self._decide(planned, caller))
+        return _decide(planned, caller, self._find_policy(plan, caller))
 
-    def _decide(self, planned: PlannedCall, caller: Caller) -> Decision:
-        plan = planned.plan
-        if plan.asks:
-            return Decision(effect="ask", rule="asks a person", why=plan.asks)
-        if plan.passes:
-            return Decision(effect="allow", rule=HOSTED, why=plan.passes)
-        return self._rules.policy(caller).decide(planned.tool.name, plan.claims, caller, plan.server)
+    def _find_policy(self, plan: Plan, caller: Caller) -> Policy | None:
+        """The policy in force, the same object until it changes; None if the plan itself says whether it asks."""
+        return None if plan.asks or plan.passes else self._rules.policy(caller)
+
+
+def _decide(planned: PlannedCall, caller: Caller, policy: Policy | None) -> Draft:
+    plan = planned.plan
+    if plan.asks:
+        decision = Decision(effect="ask", rule="asks a person", why=plan.asks)
+    elif policy is None:
+        decision = Decision(effect="allow", rule=HOSTED, why=plan.passes)
+    else:
+        decision = policy.decide(planned.tool.name, plan.claims, caller, plan.server)
+    return Draft(planned=planned, decision=decision, policy=policy)
 
 
 def canonical_json(value: Json) -> str:

@@ -21,7 +21,7 @@ import signal
 import socket
 
 from handrail.hardening import hide_memory
-from handrail.keeper import system
+from handrail.keeper import system, warden
 from handrail.keeper.server import Keeper
 from handrail.paths import Places
 from handrail.regular_file import read_regular_file
@@ -48,6 +48,7 @@ def main(arguments: list[str]) -> int:
     listener = _listen(places)
     limits = _raise_descriptors()
     keeper = Keeper(listener, str(places.spool), limits, idle, lambda: _start_daemon(places), reference)
+    warden.rehearse()
     gc.collect()
     gc.freeze()  # wardens share these pages (copy on write); a collection would touch and copy them
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

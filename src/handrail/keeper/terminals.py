@@ -256,8 +256,10 @@ class Terminal:
 
     def _drain(self) -> None:
         if self.pty is not None:
+            before = self.spool.size
             self.pty.drain(self.spool)
-            self._note_growth()
+            if self.spool.size > before or self.spool.unrecorded is not None:
+                self._note_growth()
 
     def _note_growth(self) -> None:
         self._growth.grew(self.order.terminal)

@@ -252,6 +252,15 @@ class Warden:
             self._unsent = b""
 
 
+def rehearse() -> None:
+    """Encode and decode in the keeper, before the first fork, what wardens and leaders send and receive.
+
+    The first time, the types of a message are looked up, which compiles their names. Each warden would do it again.
+    """
+    _rehearse_reports()
+    decode(encode(_SAMPLE), {name_of(Start): Start})
+
+
 def _rehearse_reports() -> None:
     """Encode and decode once while nothing waits. The first time copies the pages that are shared with the keeper."""
     to_warden(encode(Begin(0.0)))

@@ -284,8 +284,9 @@ class Keeper:
         try:
             with anyio.fail_after(HELLO_SECONDS):
                 await stream.send(encode(Hello(PROTOCOL, "daemon")))
+                raw = stream.extra(SocketAttribute.raw_socket)
                 while self._expected is None or len(self._kept) < self._expected:
-                    await self._receive(stream)
+                    await self._receive(raw)
         except TimeoutError as error:
             raise KeeperHangs(_describe_silence(stream)) from error
         except (FrameError, LineTooLong) as error:
@@ -315,9 +316,10 @@ class Keeper:
 
     async def _read(self, stream: UNIXSocketStream) -> None:
         """Read until the keeper closes the connection."""
+        raw = stream.extra(SocketAttribute.raw_socket)
         try:
             while True:
-                await self._receive(stream)
+                await self._receive(raw)
         except (anyio.EndOfStream, anyio.BrokenResourceError, OSError):
             self._why_gone = (
                 "Another daemon has taken over the keeper." if self._replaced else "The keeper has gone."
@@ -338,9 +340,8 @@ class Keeper:
         finally:
             self._socket = None
 
-    async def _receive(self, stream: UNIXSocketStream) -> None:
+    async def _receive(self, raw: socket.socket) -> None:
         # Not `receive_fds`: on asyncio it fails if it is cancelled while data arrives, and waits for a turn of the loop.
-        raw = stream.extra(SocketAttribute.raw_socket)
         await anyio.wait_readable(raw)
         try:
             data, descriptors, _, _ = socket.recv_fds(raw, 65536, 16)

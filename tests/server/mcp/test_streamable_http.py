@@ -1,5 +1,6 @@
 """The sessions of each credential: a bound, and the idle one that was used least recently makes room."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,13 @@ from tests.support.hook_world import build_hooks
 from handrail.server.access import Callers, Client
 from handrail.server.mcp import streamable_http
 from handrail.server.mcp.mcp_server import McpServers
-from handrail.server.mcp.streamable_http import BUSY_EASY, OPEN_SECONDS, Sessions, StreamableHttp
+from handrail.server.mcp.streamable_http import (
+    BUSY_EASY,
+    OPEN_SECONDS,
+    TURN_SECONDS,
+    Sessions,
+    StreamableHttp,
+)
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
 
@@ -109,6 +116,27 @@ async def test_a_credential_with_many_sessions_opens_the_next_ones_slowly_and_ot
             group.start_soon(take_turn, credential)
     assert ready == ["other", "k", "k", "k"]
     assert anyio.current_time() - began >= 3 * OPEN_SECONDS
+
+
+@pytest.mark.anyio
+async def test_a_session_that_sends_ahead_waits_and_one_that_awaits_each_answer_does_not() -> None:
+    sessions = Sessions()
+    opened(sessions, "k", "ahead", "patient")
+    ready: list[str] = []
+
+    async def take_turn(session: str) -> None:
+        await sessions.take_turn("k", session)
+        ready.append(session)
+
+    with ExitStack() as busy:
+        for _ in range(BUSY_EASY):
+            busy.enter_context(sessions.using("k", "ahead"))
+        began = anyio.current_time()
+        async with anyio.create_task_group() as group:
+            for session in ("ahead", "ahead", "patient"):
+                group.start_soon(take_turn, session)
+    assert ready == ["patient", "ahead", "ahead"]
+    assert anyio.current_time() - began >= 2 * TURN_SECONDS
 
 
 def test_a_session_belongs_to_the_credential_that_opened_it() -> None:

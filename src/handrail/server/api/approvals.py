@@ -255,7 +255,7 @@ def _closed_at(record: ApprovalRecord) -> int | None:
 
 
 def _has_proposal(approval: Approval) -> bool:
-    return approval.open and approval.draft is not None and approval.draft.planned.proposal is not None
+    return approval.open and approval.draft is not None and approval.draft.planned.has_proposal
 
 
 MAX_DETAILED = 10

@@ -40,7 +40,8 @@ SESSIONS_MAX = 32
 SESSIONS_TOTAL = 1024
 """Sessions of all credentials: bounds memory. Above this, no credential can open another."""
 BUSY_EASY = 8
-"""Requests in progress, or sessions, of one credential, above which its next ones take turns."""
+"""Requests in progress, or sessions, of one credential, above which its next ones take turns. A request of a session
+that has no other in progress is served immediately: its client waits for each answer."""
 TURN_SECONDS = 0.02
 """Interval between two requests that take turns. Leaves most of the event loop to other clients."""
 OPEN_SECONDS = 0.01
@@ -158,7 +159,7 @@ class StreamableHttp:
         if not self._sessions.is_open(credential, session):
             await _refuse(scope, receive, send, _NOT_FOUND, 404)
             return
-        await self._sessions.take_turn(credential)
+        await self._sessions.take_turn(credential, session)
         with self._sessions.using(credential, session):
             await self._manager.handle_request(scope, receive, send)
         if scope["method"] == "DELETE":
@@ -238,9 +239,11 @@ class Sessions:
             known.opening -= 1
             self._forget_if_empty(credential)
 
-    async def take_turn(self, credential: str) -> None:
-        """Begin the requests of a credential one after another while many are in progress."""
+    async def take_turn(self, credential: str, session: str) -> None:
+        """While many requests of a credential are in progress, begin those of its busy sessions one after another."""
         known = self._of[credential]
+        if not known.busy[session]:
+            return
         if sum(known.busy.values()) >= BUSY_EASY or known.turn.locked():
             async with known.turn:
                 await anyio.sleep(TURN_SECONDS)
