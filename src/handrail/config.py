@@ -6,7 +6,6 @@ Defines the name, default and limits of every setting; the modules that use a se
 import hashlib
 import json
 import re
-import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
+from handrail.paths import own_python
 from handrail.regular_file import read_regular_file
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
@@ -125,8 +125,8 @@ class AhpSection(Section):
 
 OWN_AGENT = "handrail"
 """Name of our own agent. An `[[agents]]` entry with this name changes how the agent is started."""
-OWN_COMMAND = (sys.executable, "-P", "-m", "handrail", "agent")
-"""-P keeps the working directory out of `sys.path`: a `handrail` package in the project must not be imported instead."""
+OWN_COMMAND = (*own_python(), "-m", "handrail", "agent")
+"""A `handrail` package in the project must not be imported instead."""
 PROVIDER_VARIABLES = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",

@@ -20,7 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from handrail.own_agent.models.http_stream import load_certificates
-from handrail.paths import Places
+from handrail.paths import Places, own_python
 
 OURS = "handrail"
 """The name of our own server, whose gate asks for approval."""
@@ -63,7 +63,7 @@ def select_servers(given: Sequence[HostServer], cwd: str) -> tuple[list[ServerCo
 
 def own_server(cwd: str) -> Stdio:
     """The configuration of our own server."""
-    command = (sys.executable, "-P", "-m", "handrail", "mcp", "--workspace", cwd)
+    command = (*own_python(), "-m", "handrail", "mcp", "--workspace", cwd)
     return Stdio(name=OURS, command=command, env=Places.find().environment)
 
 
