@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from handrail.paths import own_python
-from handrail.regular_file import read_regular_file
+from handrail.regular_file import NotRegular, read_regular_file
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 
@@ -410,10 +410,14 @@ def _read(path: Path) -> str:
         return read_regular_file(path).decode()
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
+    except NotRegular as problem:
+        raise BadConfig(f"{problem}. Make it a readable text file, or remove it.") from None
+    except OSError as error:
         raise BadConfig(
-            f"{path} cannot be read: {error}. Make it a readable text file, or remove it."
+            f"{path} cannot be read: {error.strerror}. Make it a readable text file, or remove it."
         ) from None
+    except UnicodeDecodeError:
+        raise BadConfig(f"{path} is not UTF-8. Save it as UTF-8, or remove it.") from None
 
 
 def _parse(path: Path, text: str) -> dict[str, Any]:
