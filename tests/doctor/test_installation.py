@@ -58,11 +58,16 @@ def test_an_installation_that_the_user_can_write_is_a_warning(
     monkeypatch.setattr("sys.path", ["", str(package.parent)])
     monkeypatch.setattr("site.ENABLE_USER_SITE", False)
     assert check_installation().level == "ok"
-    monkeypatch.setattr("sys.path", ["", "/home/of/the/user/lib", str(package.parent)])  # PYTHONPATH
-    assert "/home/of/the/user/lib" in check_installation().says
-    monkeypatch.setattr("sys.path", ["", str(package.parent)])
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, OTHER, OTHER)
+    monkeypatch.setattr("sys.path", ["", "/usr/lib/missing.zip", str(home / "lib"), str(package.parent)])
+    assert f"Your user can write {home}" in check_installation().says  # by PYTHONPATH
+    monkeypatch.setattr("sys.path", ["", "/usr/lib/missing.zip", str(package.parent)])
+    assert check_installation().level == "ok"
     monkeypatch.setattr("site.ENABLE_USER_SITE", True)  # not in a virtual environment
-    assert "site-packages" in check_installation().says
+    monkeypatch.setattr("site.getusersitepackages", lambda: str(home / "lib" / "site-packages"))
+    assert f"Your user can write {home}" in check_installation().says
     monkeypatch.setattr("site.ENABLE_USER_SITE", False)
     os.chown(package / "__init__.py", OTHER, OTHER)
     found = check_installation()

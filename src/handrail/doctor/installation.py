@@ -104,9 +104,10 @@ def _find_writable() -> Iterator[Path]:
 
 def _find_import_folders() -> Iterator[Path]:
     """The folders from which a `handrail` command imports modules, or would: PYTHONPATH, the user's site-packages."""
-    yield from (Path(folder) for folder in sys.path[1:] if folder)
-    if site.ENABLE_USER_SITE:
-        yield Path(site.getusersitepackages())
+    named = [Path(folder) for folder in sys.path[1:] if folder]
+    own = [Path(site.getusersitepackages())] if site.ENABLE_USER_SITE else []
+    for folder in (*named, *own):  # a missing one can be created by who may write the folder above
+        yield next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def _can_write(folder: Path) -> bool:
