@@ -158,6 +158,18 @@ class SecretSearch:
         chosen = ChosenNames(words) if walker.chooses and not hidden else None
         return any(self._holds(start, hidden, follows, chosen) for start in dict.fromkeys(starts))
 
+    def are_chosen(self, folder: str, globs: Sequence[str]) -> bool:
+        """Whether one of these globs chooses a secret below this folder, or may."""
+        chosen = ChosenNames.of_globs(globs)
+        folders = deque([folder])
+        while folders:
+            for entry in self._entries(folders.popleft(), True, None):
+                if self._left <= 0 or (chosen.has(entry.name) and self._is_secret(entry, True)):
+                    return True
+                if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                    folders.append(entry.path)
+        return False
+
     def _holds(self, start: str, hidden: bool, follows: bool, chosen: "ChosenNames | None") -> bool:
         if not os.path.isdir(start):  # noqa: PTH112
             return False
@@ -225,6 +237,12 @@ class ChosenNames:
             elif _CLUSTERED_GLOB.match(word):
                 for at in (at for at, letter in enumerate(word[:_LETTERS]) if letter == "g"):
                     self._add(word[at + 1 :] or after)
+
+    @classmethod
+    def of_globs(cls, globs: Sequence[str]) -> "ChosenNames":
+        """Some clients take several, with commas or blanks between them."""
+        single = [part for glob in globs for part in ([glob] if "{" in glob else re.split(r"[\s,]+", glob))]
+        return cls(("", *(f"--glob={glob}" for glob in single)))
 
     @property
     def all(self) -> bool:
