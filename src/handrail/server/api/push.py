@@ -17,7 +17,7 @@ that leaves high risk to the desk: Handrail would post to any program that liste
 
 
 class PushKey(Wire):
-    """What a browser needs to subscribe."""
+    """Values a browser needs to subscribe."""
 
     key: str
     """The server's public key, `applicationServerKey`, in URL-safe base64."""
