@@ -142,8 +142,10 @@ async def test_protected_and_outside_files_are_claimed_as_such(desk: Desk, root:
         (("**/.env",), True),
         (("*",), True),
         (("*.{py,env}",), True),
-    ]
-    + [(("*.py",), False), (("**/*.ts", "!.env"), False), ((), False)],
+        (("*.py",), False),
+        (("**/*.ts", "!.env"), False),
+        ((), False),
+    ],
 )
 async def test_a_search_that_names_a_secret_by_a_glob_asks(
     desk: Desk, root: Path, globs: tuple[str, ...], asks: bool
