@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,9 @@ from handrail.store.values import Caller
 
 
 async def export(title: str) -> dict[str, str]:
-    empty = dict.fromkeys(CallView.model_fields, None)
+    empty: dict[str, Any] = dict.fromkeys(CallView.model_fields)
     caller = Caller(door="stdio", client="one", key="one", workspace=None)
-    call = CallView.model_construct(**{**empty, "title": title, "started_at": 0, "caller": caller})
+    call = CallView.model_construct(None, **{**empty, "title": title, "started_at": 0, "caller": caller})
 
     async def pages() -> AsyncIterator[list[CallView]]:
         yield [call]
