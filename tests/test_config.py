@@ -67,7 +67,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadConfig, match="cannot be read"):
+    with pytest.raises(BadConfig, match="is not UTF-8"):
         load(path)
 
 

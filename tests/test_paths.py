@@ -1,11 +1,13 @@
 """Where things lie, and that no one else can put them there."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from handrail.paths import SOCKET_PATH_MAX, Places
+import handrail
+from handrail.paths import SOCKET_PATH_MAX, Places, own_python
 
 LINUX = pytest.mark.skipif(os.uname().sysname != "Linux", reason="XDG directories are Linux's")
 
@@ -67,3 +69,12 @@ def test_a_fifo_in_the_place_of_a_file_is_named_before_anything_opens_it(tmp_pat
     os.mkfifo(places.config)
     with pytest.raises(OSError, match=r"config\.toml is not a regular file"):
         places.make()
+
+
+def test_a_module_of_ours_is_run_isolated_unless_a_variable_names_our_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    assert own_python() == (sys.executable, "-I")
+    monkeypatch.setenv("PYTHONPATH", f"/somewhere:{Path(handrail.__file__).parents[1]}")
+    assert own_python() == (sys.executable, "-P")

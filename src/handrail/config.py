@@ -6,7 +6,6 @@ Defines the name, default and limits of every setting; the modules that use a se
 import hashlib
 import json
 import re
-import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +16,8 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from handrail.lazy_dataclass import dataclass
-from handrail.regular_file import read_regular_file
+from handrail.paths import own_python
+from handrail.regular_file import NotRegular, read_regular_file
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 
@@ -126,8 +126,8 @@ class AhpSection(Section):
 
 OWN_AGENT = "handrail"
 """Name of our own agent. An `[[agents]]` entry with this name changes how the agent is started."""
-OWN_COMMAND = (sys.executable, "-P", "-m", "handrail", "agent")
-"""-P keeps the working directory out of `sys.path`: a `handrail` package in the project must not be imported instead."""
+OWN_COMMAND = (*own_python(), "-m", "handrail", "agent")
+"""A `handrail` package in the project must not be imported instead."""
 PROVIDER_VARIABLES = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -411,10 +411,14 @@ def _read(path: Path) -> str:
         return read_regular_file(path).decode()
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
+    except NotRegular as problem:
+        raise BadConfig(f"{problem}. Make it a readable text file, or remove it.") from None
+    except OSError as error:
         raise BadConfig(
-            f"{path} cannot be read: {error}. Make it a readable text file, or remove it."
+            f"{path} cannot be read: {error.strerror}. Make it a readable text file, or remove it."
         ) from None
+    except UnicodeDecodeError:
+        raise BadConfig(f"{path} is not UTF-8. Save it as UTF-8, or remove it.") from None
 
 
 def _parse(path: Path, text: str) -> dict[str, Any]:

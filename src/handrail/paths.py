@@ -16,6 +16,21 @@ SOCKET_PATH_MAX = 103 if sys.platform == "darwin" else 107
 """Bytes of `sun_path`: a socket with a longer path cannot be bound."""
 
 
+def own_python() -> tuple[str, ...]:
+    """The interpreter and its options to run a module of Handrail in a new process.
+
+    Isolated where it finds our code then: it imports nothing from the working folder, PYTHONPATH or the user's
+    site-packages, where an approved command can put a module. Not isolated for a checkout, whose code is writable too.
+    """
+    ours = Path(__file__).resolve().parents[1]
+    named = [
+        Path(folder).resolve() for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder
+    ]
+    is_installed = ours.is_relative_to(Path(sys.prefix).resolve()) or sys.prefix != sys.base_prefix
+    is_isolated = bool(sys.flags.isolated) or (is_installed and ours not in named)
+    return (sys.executable, "-I" if is_isolated else "-P")
+
+
 class Places:
     """Every path Handrail uses, for one user and one home."""
 

@@ -1,7 +1,6 @@
 """Which agents are there: what is found of each, what is said of those that are missing, and who takes whose place."""
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from handrail.agents.registry import (
     known_agents,
 )
 from handrail.config import OWN_COMMAND, AgentSection
+from handrail.paths import own_python
 
 CLAUDE = "@agentclientprotocol/claude-agent-acp"
 
@@ -206,7 +206,7 @@ def test_the_list_holds_each_agent_once_with_a_way_to_install_it() -> None:
 def test_our_own_agent_is_started_as_a_program_of_its_own_for_each_thread(around: dict[str, str]) -> None:
     spec = Registry((), around, common=()).spec("handrail")
     assert spec is not None
-    assert spec.command == (sys.executable, "-P", "-m", "handrail", "agent")
+    assert spec.command == (*own_python(), "-m", "handrail", "agent")
     assert spec.one_per_thread
     assert {"ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "https_proxy", "SSL_CERT_FILE"} <= set(spec.env_pass)
 

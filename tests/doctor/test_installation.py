@@ -55,7 +55,20 @@ def test_an_installation_that_the_user_can_write_is_a_warning(
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     folders = dict.fromkeys(("purelib", "platlib", "stdlib", "scripts"), str(package.parent))
     monkeypatch.setattr("sysconfig.get_paths", lambda: folders)
+    monkeypatch.setattr("sys.path", ["", str(package.parent)])
+    monkeypatch.setattr("site.ENABLE_USER_SITE", False)
     assert check_installation().level == "ok"
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, OTHER, OTHER)
+    monkeypatch.setattr("sys.path", ["", "/usr/lib/missing.zip", str(home / "lib"), str(package.parent)])
+    assert f"Your user can write {home}" in check_installation().says  # by PYTHONPATH
+    monkeypatch.setattr("sys.path", ["", "/usr/lib/missing.zip", str(package.parent)])
+    assert check_installation().level == "ok"
+    monkeypatch.setattr("site.ENABLE_USER_SITE", True)  # not in a virtual environment
+    monkeypatch.setattr("site.getusersitepackages", lambda: str(home / "lib" / "site-packages"))
+    assert f"Your user can write {home}" in check_installation().says
+    monkeypatch.setattr("site.ENABLE_USER_SITE", False)
     os.chown(package / "__init__.py", OTHER, OTHER)
     found = check_installation()
     assert (found.level, found.fix) == ("warn", installation.HARDEN)
@@ -72,3 +85,5 @@ def test_the_commands_install_for_root_and_name_absolute_paths() -> None:
     python, pip = (line.split()[1] for line in lines[:2])
     assert python.startswith("/")
     assert pip == "/opt/handrail/bin/python"
+    # A module of the working folder would run as root.
+    assert all(" -I -m " in line for line in lines if " -m " in line)

@@ -15,6 +15,7 @@ import pytest
 from tests.support.keeper_terminals import BOUND, ENV, all_output, running_keeper, until
 from tests.support.processes import ProcessMark, is_alive, kill_at_end, parent_of
 
+import handrail
 import handrail.keeper
 from handrail.keeper import lineage
 from handrail.keeper.message_framing import FRAME_MAX, encode
@@ -382,7 +383,10 @@ async def test_anyone_of_this_user_may_have_the_daemon_started(
         f"open({str(facts)!r} + '~', 'w').write(json.dumps(facts)); os.rename({str(facts)!r} + '~', {str(facts)!r})\n"
         "s.makefile().read()\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    code = Path(handrail.__file__).parents[
+        1
+    ]  # named, as for a checkout: otherwise the interpreter ignores the variable
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{code}")
     monkeypatch.setenv("A_SECRET", "x")
     async with running_keeper(home, end=False) as scene:
         asked = ASK + "print(ask('start_daemon'))"

@@ -376,6 +376,13 @@ async def test_high_risk_is_left_to_the_desk_and_a_command_signs_in_with_no_devi
             reply = await asked.told()
             assert reply.data["output"].startswith("403 This runs inside an agent's process tree"), reply.text
 
+            push = {"p256dh": "A" * 87, "auth": "A" * 22}
+            local = await device.ask("PUT", "push", {**push, "endpoint": "http://127.0.0.1:9/shutdown"})
+            assert local.status_code == 422, "Handrail would post to a program of this machine"
+            elsewhere = await device.ask("PUT", "push", {**push, "endpoint": "https://push.example.org/1"})
+            assert elsewhere.status_code == 204
+            assert (await device.ask("DELETE", "push")).status_code == 204
+
             harmless = client.ask("execute_command", command="echo hello", wait_seconds=60)
             question = await person.question("echo")
             rule = {"effect": "allow", "tool": "execute_command", "command": "echo"}

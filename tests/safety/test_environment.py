@@ -1,5 +1,7 @@
 """Secrets in the daemon's environment reach no child, unless a person has said that they should."""
 
+import os
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -50,3 +52,43 @@ def test_a_variable_that_a_person_names_is_passed_on_and_no_other(account: Accou
     told = environment(account)
     assert f"FAKE_API_KEY={SECRETS['FAKE_API_KEY']}" in told
     assert "AWS_SECRET_ACCESS_KEY" not in told
+
+
+PLANTED = """
+import os, sys
+with open(os.path.join(os.path.dirname(__file__), "loaded"), "a") as file:
+    file.write(f"{os.getpid()}\\n")
+"""
+ASK_KEEPER = """
+import socket, sys
+with socket.socket(socket.AF_UNIX) as keeper:
+    keeper.connect(sys.argv[1])
+    keeper.sendall(b'{"is": "hello", "protocol": 1, "want": "start_daemon"}\\n')
+    print(keeper.recv(4096))
+"""
+
+
+def test_a_daemon_that_the_keeper_starts_loads_no_module_that_a_variable_names(
+    new_account: Callable[..., Account],
+) -> None:
+    """A person's PYTHONPATH often names a folder of a project, in which an agent may write."""
+    account = new_account()
+    library = account.root / "lib"
+    library.mkdir()
+    library.chmod(0o777)
+    account.environment = {"PYTHONPATH": str(library)}
+    with account.in_the_foreground():
+        before = account.pid
+        account.write(library / "sitecustomize.py", PLANTED)
+        os.kill(before, signal.SIGKILL)
+        (account.home / "daemon.json").unlink()
+
+        def start() -> bool:
+            done = account.run(account.python, "-c", ASK_KEEPER, str(account.home / "keeper.sock"))
+            return "started" in done.stdout
+
+        until(start, "the keeper starts a daemon")
+        after = until(lambda: account.about.get("pid"), "the daemon writes where it is")
+    loaded = (library / "loaded").read_text().split()
+    assert loaded  # by the process that asked the keeper, which is the control
+    assert str(after) not in loaded

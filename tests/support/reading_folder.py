@@ -94,6 +94,7 @@ def build_reading_folder(base: Path) -> ReadingFolder:
     (found.root / "link-to-env").symlink_to(".env")
     (found.root / "link-outside").symlink_to(base / "outside.txt")
     (found.root / "link-folder").symlink_to(base / "outside")
+    os.mkfifo(found.root / "pipe")
     for name in CANARIES:
         add_canary(found, found.canaries / name)
     found.git("init", "-q", "-b", "main")

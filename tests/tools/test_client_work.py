@@ -133,6 +133,30 @@ async def test_protected_and_outside_files_are_claimed_as_such(desk: Desk, root:
     ]
 
 
+@pytest.mark.parametrize(
+    ("globs", "asks"),
+    [
+        ((".env",), True),
+        (("*.py, .env",), True),
+        ((".e*",), True),
+        (("**/.env",), True),
+        (("*",), True),
+        (("*.{py,env}",), True),
+        (("*.py",), False),
+        (("**/*.ts", "!.env"), False),
+        ((), False),
+    ],
+)
+async def test_a_search_that_names_a_secret_by_a_glob_asks(
+    desk: Desk, root: Path, globs: tuple[str, ...], asks: bool
+) -> None:
+    (root / "deep").mkdir()
+    (root / "deep" / ".env").touch()
+    for paths in ((), ("deep",)):
+        plan = await desk.plan(sort="read", paths=paths, globs=globs)
+        assert [claim.protected for claim in plan.claims] == [asks]
+
+
 async def test_a_path_that_no_file_can_have_asks(desk: Desk) -> None:
     plan = await desk.plan(sort="edit", edits=(Edit(path="a\0b", content="x"),))
     assert "NUL" in plan.claims[0].opaque

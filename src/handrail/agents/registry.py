@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from handrail import __version__
 from handrail.config import OWN_AGENT, OWN_COMMAND, PROVIDER_VARIABLES, AgentSection
 from handrail.lazy_dataclass import dataclass
+from handrail.paths import own_python
 
 BESIDE_PATH = (".local/bin", ".npm-global/bin", ".bun/bin", ".volta/bin", ".opencode/bin", ".cargo/bin")
 """Folders under the home directory where installers put programs; a daemon started from the desktop lacks
@@ -253,9 +253,7 @@ LOOK_SECONDS = 5.0
 """Bounds the lookup of all agents: an unreachable network folder must not block the list."""
 
 # -P: a module in the agent's working directory must not shadow ours.
-DEMO = AgentSection(
-    name="demo", title="Demo agent", command=(sys.executable, "-P", "-m", "handrail.demo.acp_agent")
-)
+DEMO = AgentSection(name="demo", title="Demo agent", command=(*own_python(), "-m", "handrail.demo.acp_agent"))
 
 Source = Literal["config", "known", "built in"]
 NO_COMMAND = "Its `[[agents]]` entry has no `command`, and Handrail knows no agent of this name."

@@ -36,6 +36,7 @@ from handrail.clients.hook_work import (
     load_skill,
     mcp_from_name,
     read,
+    search,
     whole_file,
 )
 from handrail.clients.launcher_path import NO_ANSWER
@@ -173,7 +174,7 @@ TOOLS: ToolTable = {
     "read_files": _read_files,
     "read_file": _read_files,
     "search_codebase": read("path"),
-    "search_files": read("path"),
+    "search_files": search("path"),
     "list_files": read("path"),
     "list_code_definition_names": read("path"),
     "fetch_web_content": _fetch_pages,

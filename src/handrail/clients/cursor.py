@@ -49,6 +49,7 @@ from handrail.clients.hook_work import (
     read,
     replacement,
     replacements,
+    search,
     search_web,
     whole_file,
 )
@@ -148,7 +149,8 @@ CURSOR_TOOLS: ToolTable = {
     **dict.fromkeys(("Shell", "Bash"), command("command", cwd=("working_directory", "cwd"))),
     **dict.fromkeys(("Write", "Edit", "StrReplace", "MultiEdit", "TabWrite"), _write_or_replace),
     "Delete": deletion(*_PATH),
-    **dict.fromkeys(("Read", "Grep", "Glob", "LS", "TabRead"), read(*_PATH)),
+    **dict.fromkeys(("Read", "Glob", "LS", "TabRead"), read(*_PATH)),
+    "Grep": search(*_PATH),
     "SemanticSearch": read("target_directories"),
     "WebFetch": fetch("url"),
     "WebSearch": search_web,

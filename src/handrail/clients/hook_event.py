@@ -59,6 +59,8 @@ class Work:
     edits: tuple[Edit, ...] = ()
     paths: tuple[str, ...] = ()
     """Files and folders that it reads."""
+    globs: tuple[str, ...] = ()
+    """Of a search in file contents: which files it reads below these folders; empty for what the client takes."""
     urls: tuple[str, ...] = ()
     server: str = ""
     """The MCP server, for sort `mcp`."""

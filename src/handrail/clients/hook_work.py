@@ -128,6 +128,18 @@ def read(*names: str) -> WorkBuilder:
     return build
 
 
+def search(*names: str) -> WorkBuilder:
+    """A search in the contents of files."""
+
+    def build(input: Json) -> Work:
+        return Work(sort="read", paths=texts(input, *names), globs=texts(input, *_GLOBS))
+
+    return build
+
+
+_GLOBS = ("glob", "globs", "include", "includes", "include_pattern", "file_pattern", "filePattern")
+
+
 def fetch(*names: str) -> WorkBuilder:
     """A page that is fetched."""
 

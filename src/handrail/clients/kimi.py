@@ -40,6 +40,7 @@ from handrail.clients.hook_work import (
     mcp_from_name,
     read,
     replacement,
+    search,
     search_web,
     whole_file,
 )
@@ -167,7 +168,7 @@ KIMI_TOOLS: ToolTable = {
     "Read": read("path", "file_path"),
     "ReadMediaFile": read("path", "file_path"),
     "Glob": read("path", "directory"),
-    "Grep": read("path"),
+    "Grep": search("path"),
     "FetchURL": fetch("url"),
     "WebSearch": search_web,
     "Skill": load_skill(),

@@ -43,6 +43,7 @@ from handrail.clients.hook_work import (
     read,
     read_resource,
     replacement,
+    search,
     search_web,
     whole_file,
 )
@@ -159,7 +160,7 @@ TOOLS: ToolTable = {
     "patch": _apply_patch,
     "read": read("filePath"),
     "glob": read("path"),
-    "grep": read("path"),
+    "grep": search("path"),
     "list": read("path"),
     "lsp": read("filePath"),
     "webfetch": fetch("url"),

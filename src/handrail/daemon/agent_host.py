@@ -3,7 +3,6 @@
 Part of the composition root: it holds no other behaviour.
 """
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -22,7 +21,7 @@ from handrail.config import AgentSection
 from handrail.gate.gate import Gate
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.lazy_dataclass import dataclass
-from handrail.paths import Places
+from handrail.paths import Places, own_python
 from handrail.server.access import Access
 from handrail.store.blobs import Blobs, ImageRetention
 from handrail.store.records import Records
@@ -127,7 +126,7 @@ def build_mcp_entry(access: Access, places: Places, url: str) -> McpEntryBuilder
     def door(thread: str, workspace: str | None, agent: str) -> McpEntry:
         bearer = access.lend(thread, workspace, agent)
         # -P: a module in the agent's working directory must not shadow ours.
-        command = (sys.executable, "-P", "-m", "handrail", "mcp")
+        command = (*own_python(), "-m", "handrail", "mcp")
         env = {**places.environment, "HANDRAIL_CREDENTIAL": bearer}
         return McpEntry(url=f"{url}/mcp", bearer=bearer, command=command, env=env)
 

@@ -234,7 +234,9 @@ def check_config(places: Places) -> Finding:
     try:
         check_rules(places.config)
     except BadConfig as problem:
-        return Finding(name="config", level="bad", says=str(problem), fix="Mend that line.")
+        return Finding(
+            name="config", level="bad", says=str(problem), fix="Mend it, then run `handrail restart`."
+        )
     says = f"{places.config} is in order." if places.config.exists() else "Everything is at its default."
     return Finding(name="config", level="ok", says=says)
 

@@ -4,6 +4,7 @@
 """
 
 import os
+import site
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -73,8 +74,9 @@ def harden_commands() -> str:
     return f"""\
 # Installs Handrail {__version__} in {TARGET}, owned by root, so that no approved command can change its code.
 # {python} must be Python 3.11 or newer, and belong to root.
-sudo {python} -m venv {TARGET}
-sudo {TARGET}/bin/python -m pip install handrail=={__version__}
+# -I: without it, Python would import modules of the folder in which you run this, as root.
+sudo {python} -I -m venv {TARGET}
+sudo {TARGET}/bin/python -I -m pip install handrail=={__version__}
 sudo ln -sfn {TARGET}/bin/handrail /usr/local/bin/handrail
 # Then stop the old one, remove it (one of these), and start the new one:
 handrail down
@@ -94,10 +96,18 @@ def _find_writable() -> Iterator[Path]:
     packages = [Path(paths[name]) for name in ("purelib", "platlib")]
     roots = [Path(sys.executable), Path(paths["stdlib"]), Path(paths["scripts"]), *packages, package]
     inside = (entry for folder in packages for entry in folder.iterdir())
-    for path in (*roots, *inside, *package.rglob("*.py")):
+    for path in (*roots, *inside, *package.rglob("*.py"), *_find_import_folders()):
         place = find_untrusted(path)
         if place is not None:
             yield place
+
+
+def _find_import_folders() -> Iterator[Path]:
+    """The folders from which a `handrail` command imports modules, or would: PYTHONPATH, the user's site-packages."""
+    named = [Path(folder) for folder in sys.path[1:] if folder]
+    own = [Path(site.getusersitepackages())] if site.ENABLE_USER_SITE else []
+    for folder in (*named, *own):  # a missing one can be created by who may write the folder above
+        yield next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def _can_write(folder: Path) -> bool:

@@ -17,6 +17,7 @@ import time
 from typing import Any
 
 from handrail.door.connect import DaemonNotRunning, dial_path
+from handrail.paths import own_python
 
 TYPE_CHECKING = False
 
@@ -118,7 +119,7 @@ class Starter:
             self._ask_at = time.monotonic() + ASK_AGAIN
             self._count(answer == "started")
             return None
-        argv = self._argv or (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
+        argv = self._argv or (*own_python(), "-m", "handrail", "up", "--foreground", "--no-open")
         environment = {**clean(os.environ, self._keep), UNATTENDED: "1"}
         return _Started(detach(argv, environment, self.log), before)
 

@@ -1,7 +1,8 @@
 """The keeper process: take the lock, open the log and the socket, install signal handlers, run the keeper.
 
-Usage: `python -I -S …/handrail/keeper/__main__.py [--idle SECONDS] [--reference BYTES]`. The environment selects the paths
-(see `paths`). The daemon passes its lineage reference: another process could lower the keeper's own limit at its start.
+Usage: `python -I -S …/handrail/keeper/__main__.py [--idle SECONDS] [--reference BYTES] [--python-option OPTION]`. The
+environment selects the paths (see `paths`). The daemon passes its lineage reference, because another process could lower the
+keeper's own limit at its start, and the option with which the interpreter starts a daemon (`paths.own_python`).
 It is started by path and in isolated mode: the caller's directory and PYTHONPATH must not choose the code that runs.
 """
 
@@ -27,7 +28,7 @@ from handrail.paths import Places
 from handrail.regular_file import read_regular_file
 
 IDLE_SECONDS = 60.0
-DAEMON = (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open")
+DAEMON = ("-m", "handrail", "up", "--foreground", "--no-open")
 
 
 def main(arguments: list[str]) -> int:
@@ -47,7 +48,10 @@ def main(arguments: list[str]) -> int:
     _isolate(places)
     listener = _listen(places)
     limits = _raise_descriptors()
-    keeper = Keeper(listener, str(places.spool), limits, idle, lambda: _start_daemon(places), reference)
+    python = (sys.executable, options.get("--python-option", "-P"))
+    keeper = Keeper(
+        listener, str(places.spool), limits, idle, lambda: _start_daemon(python, places), reference
+    )
     warden.rehearse()
     gc.collect()
     gc.freeze()  # wardens share these pages (copy on write); a collection would touch and copy them
@@ -91,15 +95,15 @@ def _raise_descriptors() -> tuple[int, int]:
     return soft, hard
 
 
-def _start_daemon(places: Places) -> int:
+def _start_daemon(python: tuple[str, str], places: Places) -> int:
     """Start a daemon in a new session with the keeper's environment: without the lineage mark, under no warden.
 
     It gets the port that was requested of the last daemon, as with `handrail restart`: clients know it.
     """
     log = str(places.logs / "daemon.log")
     return os.posix_spawn(
-        DAEMON[0],
-        (*DAEMON, *_port_option(places)),
+        python[0],
+        (*python, *DAEMON, *_port_option(places)),
         {**os.environ, **places.environment, "HANDRAIL_UNATTENDED": "1"},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

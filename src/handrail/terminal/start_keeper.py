@@ -16,6 +16,7 @@ from anyio.abc import SocketAttribute
 
 from handrail.keeper import lineage
 from handrail.launcher.child import spawn_detached
+from handrail.paths import own_python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,6 +105,7 @@ class KeeperLauncher:
     def _spawn(self) -> int:
         program = Path(lineage.__file__).with_name("__main__.py")
         options = ["--idle", str(self._idle_seconds), "--reference", str(self._reference)]
+        options += ["--python-option", own_python()[1]]
         argv = [sys.executable, "-I", "-S", str(program), *options]
         environment = clean_environment(os.environ, self._places)
         return spawn_detached(argv, environment, self._places.logs / "keeper.log")

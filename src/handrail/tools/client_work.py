@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +37,7 @@ from handrail.store.values import (
 )
 from handrail.tools._client_edits import PlannedEdit, plan_edits, read_present
 from handrail.tools.commands.command_claims import command_claims, hosts, read_line
+from handrail.tools.commands.secret_search import SecretSearch
 from handrail.tools.files.diff import unified
 from handrail.tools.results import Input, count_text, printable_line
 from handrail.tools.workspace import Place, Workspace
@@ -300,9 +302,13 @@ class _Judge:
 
     def _path_claims(self, path: str) -> Sequence[Claim]:
         try:
-            return [self.workspace.place(_join(self.folder, path)).claim("read")]
+            place = self.workspace.place(_join(self.folder, path))
         except Refusal as refusal:
             return [self.opaque_claim(refusal.sentence)]
+        claim = place.claim("read")
+        if self.work.globs and SecretSearch(self.workspace).are_chosen(place.path, self.work.globs):
+            claim = replace(claim, protected=True)
+        return [claim]
 
     def _host_claims(self, url: str) -> Sequence[Claim]:
         names = list(dict.fromkeys(hosts(("curl", url))))

@@ -1,7 +1,6 @@
 """Which servers a session is to have, and what their processes see."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from tests.support.agent_toolset import connected_servers, run_tool, stdio_serve
 
 from handrail.own_agent.acp_requests import HttpServer, NamedValue, StdioServer, UnsupportedServer
 from handrail.own_agent.tools.mcp_transport import Http, Stdio, own_server, select_servers
+from handrail.paths import own_python
 
 
 def test_our_own_door_is_added_where_no_host_named_it(
@@ -23,7 +23,7 @@ def test_our_own_door_is_added_where_no_host_named_it(
 
     door = Stdio(
         name="handrail",
-        command=(sys.executable, "-P", "-m", "handrail", "mcp", "--workspace", "/project"),
+        command=(*own_python(), "-m", "handrail", "mcp", "--workspace", "/project"),
         env={"HANDRAIL_HOME": str(tmp_path)},
     )
     assert found == [door, Stdio(name="other", command=("/bin/other", "-x"), env={"A": "1"})]

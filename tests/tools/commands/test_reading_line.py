@@ -215,6 +215,34 @@ def test_a_hook_another_repository_a_link_and_a_submodule_ask(tmp_path: Path) ->
     assert not folder.reads("git log")
 
 
+@pytest.mark.parametrize("head", ["", "no reference\n", "ref: outside\n", None])
+def test_a_folder_that_git_does_not_take_for_a_repository_asks(tmp_path: Path, head: str | None) -> None:
+    """Git goes on to the folder above, whose settings may start programs."""
+    folder = build_reading_folder(tmp_path)
+    add_canary(folder, folder.canaries / "fsmonitor")
+    folder.git("config", "core.fsmonitor", str(folder.canaries / "fsmonitor"))
+    inner = folder.root / "src" / ".git"
+    for name in ("objects", "refs") if head is not None else ():
+        (inner / name).mkdir(parents=True)
+    inner.mkdir(exist_ok=True)
+    (inner / "config").write_text("[core]\n\tbare = false\n")
+    if head is not None:
+        (inner / "HEAD").write_text(head)
+    assert not folder.reads("cd src && git status")
+    folder.git("-C", "src", "status")
+    assert folder.mark.exists()  # git has used the settings above
+
+
+def test_a_relative_folder_on_the_path_is_searched_in_each_folder_of_the_line(
+    folder: ReadingFolder, tmp_path: Path
+) -> None:
+    path = f"bin:{BIN}"
+    (folder.root / "docs" / "bin").mkdir()
+    add_canary(folder, folder.root / "docs" / "bin" / "ls")
+    assert folder.reads("ls", path)
+    assert not folder.reads("cd docs && ls", path)
+
+
 def test_a_submodule_asks_where_git_would_start_itself_in_it(tmp_path: Path) -> None:
     folder = build_reading_folder(tmp_path)
     folder.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},inner")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.gate.shell.shell_parser import parse
-from handrail.tools.commands import touched_paths
+from handrail.tools.commands import secret_search
 from handrail.tools.commands.command_claims import command_claims
 from handrail.tools.workspace import Workspace
 
@@ -78,10 +78,52 @@ def is_protected(root: Path, line: str, cwd: str = ".", own: tuple[Path, ...] = 
         ("grep -R x linked", True),
         ("grep -r x linked", False),
         ("rg -L x linked", True),
+        # A glob or a type of ripgrep chooses hidden files too.
+        ("rg -g '.e*' x deep", True),
+        ("rg -g '*' x deep", True),
+        ("rg -g '*.{py,env}' x deep", True),
+        ("rg --iglob '.E*' x deep", True),
+        ("rg --glob='**/er/**' x deep", True),
+        ("rg -ng'.*' x deep", True),
+        ("rg -t all x deep", False),
+        ("rg -g '!*.py' x deep", False),
+        ("rg -g '*.py' x deep", False),
+        ("rg -tpy x deep", False),
+        # The value of an option is not a path, so the working folder is read.
+        ("grep -r -A 3 x", True),
+        ("grep -r -m 1 -e x", True),
+        ("grep -r --include '*.py' x", True),
+        ("rg -A 3 x", True),
+        ("grep -rn -A 3 x src", False),
+        ("grep -r --line-number x src", False),
     ],
 )
 def test_a_command_that_reads_a_folder_with_secrets_asks(app: Path, line: str, asks: bool) -> None:
     assert is_protected(app, line) is asks
+
+
+def test_an_ignore_file_that_excepts_a_hidden_secret_lets_ripgrep_read_it(app: Path) -> None:
+    for name in ("deep/.ignore", "deep/er/.rgignore", ".gitignore"):
+        (app / name).write_text("*.log\n!.env.example\n")
+        assert not is_protected(app, "rg x deep")
+        (app / name).write_text("*.log\n!.e*\n")
+        assert is_protected(app, "rg x deep"), name
+        (app / name).unlink()
+
+
+def test_a_typed_hidden_secret_is_read_by_ripgrep(app: Path) -> None:
+    (app / "deep/er/.env").rename(app / "deep/er/.env.py")
+    assert not is_protected(app, "rg x deep")
+    assert is_protected(app, "rg -tpy x deep")
+
+
+def test_a_question_mark_may_stand_for_one_byte_of_a_character(app: Path) -> None:
+    """In the C locale bash compares bytes, so that two of them are a letter such as é."""
+    (app / "src" / "\u00e9").symlink_to("/etc/hostname")
+    workspace = Workspace(str(app))
+    for pattern, inside in (("src/??", False), ("src/main.p?", True)):
+        claims = command_claims(parse(f"cat {pattern}"), workspace.place("."), workspace, BIN)
+        assert all(claim.inside for claim in claims) is inside, pattern
 
 
 def test_a_project_without_secrets_is_searched_as_before(app: Path) -> None:
@@ -100,7 +142,7 @@ def test_a_folder_above_handrails_own_files_asks(app: Path) -> None:
 
 def test_a_folder_that_is_too_large_to_look_through_asks(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_protected(app, "grep -r x plain")
-    monkeypatch.setattr(touched_paths, "MOST_WALKED", 0)
+    monkeypatch.setattr(secret_search, "MOST_WALKED", 0)
     assert is_protected(app, "grep -r x plain")
 
 

@@ -23,7 +23,7 @@ from handrail.cli.folder import workspace
 from handrail.cli.package_versions import NewestVersions, find_newest_versions
 from handrail.cli.render.formats import find_by_prefix, format_ago
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
-from handrail.paths import Places
+from handrail.paths import Places, own_python
 
 if TYPE_CHECKING:
     from handrail.cli.wire import AdoptBody, AgentSessionView, AgentView
@@ -169,7 +169,7 @@ def _newest_cells(row: AgentView, newest: NewestVersions) -> tuple[Piece, ...]:
 
 def agent() -> NoReturn:
     """Run Handrail's own agent on stdin and stdout, for editors. It speaks ACP. To talk in the terminal: handrail chat."""
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "handrail", "agent"])
+    os.execv(sys.executable, [*own_python(), "-m", "handrail", "agent"])
 
 
 def _agents_without_key(installed: list[AgentView]) -> list[AgentView]:

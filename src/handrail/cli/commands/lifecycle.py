@@ -33,7 +33,7 @@ from handrail.door.own_processes import (
     find_hung_keeper,
     find_keeper,
 )
-from handrail.paths import Places
+from handrail.paths import Places, own_python
 from handrail.regular_file import read_regular_file
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _daemon_argv(port: int | None) -> tuple[str, ...] | None:
     """The command line that starts the daemon on this port; None for the default one."""
     if port is None:
         return None
-    return (sys.executable, "-m", "handrail", "up", "--foreground", "--no-open", "--port", str(port))
+    return (*own_python(), "-m", "handrail", "up", "--foreground", "--no-open", "--port", str(port))
 
 
 def _kept_variables() -> tuple[str, ...]:

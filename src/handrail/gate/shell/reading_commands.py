@@ -89,7 +89,7 @@ def find_git_reader(arguments: Sequence[str]) -> GitReader | None:
 
 
 def _accepts_git(reader: GitReader, arguments: Sequence[str]) -> bool:
-    if any(_RUNS_BY_FORMAT.search(word) for word in arguments):
+    if any(_RUNS_BY_FORMAT.search(word) for word in arguments) or _sorts_by_program(arguments):
         return False
     if not reader.accepts_operands(arguments):
         return False
@@ -97,8 +97,14 @@ def _accepts_git(reader: GitReader, arguments: Sequence[str]) -> bool:
     return row.accepts(arguments)
 
 
-_RUNS_BY_FORMAT = re.compile(r"%G|%\([^)]*(signature|describe)", re.IGNORECASE)
-"""Placeholders of `--format` for which git starts gpg, or itself once more."""
+def _sorts_by_program(arguments: Sequence[str]) -> bool:
+    """Whether references are sorted by a field for which git starts a program."""
+    return any(word.startswith("--sort") for word in arguments) and any(map(_PROGRAM_FIELD.search, arguments))
+
+
+_PROGRAM_FIELD = re.compile(r"signature|describe", re.IGNORECASE)
+_RUNS_BY_FORMAT = re.compile(r"%[-+ ]*(G|\([^)]*(signature|describe))", re.IGNORECASE)
+"""Placeholders of `--format` for which git starts gpg, or itself once more. A `+`, `-` or blank may follow the percent sign."""
 
 
 def _names(text: str) -> frozenset[str]:

@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.acp_requests import HostServer, HttpServer, StdioServer
 from handrail.own_agent.models.http_stream import load_certificates
-from handrail.paths import Places
+from handrail.paths import Places, own_python
 
 OURS = "handrail"
 """The name of our own server, whose gate asks for approval."""
@@ -62,7 +62,7 @@ def select_servers(given: Sequence[HostServer], cwd: str) -> tuple[list[ServerCo
 
 def own_server(cwd: str) -> Stdio:
     """The configuration of our own server."""
-    command = (sys.executable, "-P", "-m", "handrail", "mcp", "--workspace", cwd)
+    command = (*own_python(), "-m", "handrail", "mcp", "--workspace", cwd)
     return Stdio(name=OURS, command=command, env=Places.find().environment)
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Literal
@@ -14,8 +15,9 @@ COLUMNS = (
     *("time", "id", "agent", "tool", "title", "status", "exit_code", "signal", "waited_ms", "ran_ms"),
     *("allowed_by", "answered_by", "ended_by", "folder", "thread", "message"),
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet runs a cell that begins like this; the titles of calls are chosen by agents."""
+_FORMULA = re.compile(r"[\s'\"\ufeff]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+"""How a cell begins that a spreadsheet may run, also after blanks, quotes, or in full width; the titles of calls are chosen
+by agents."""
 
 
 async def write_calls(
@@ -41,7 +43,7 @@ def _csv_rows(rows: list[tuple[object, ...]]) -> str:
 
 
 def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def _cells(call: CallView) -> tuple[object, ...]:

@@ -12,7 +12,8 @@ from handrail.server.context import ServerContext, person_of
 from handrail.store.values import PushSubscription
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""Where a push service of this machine may be used without TLS: the messages are encrypted."""
+"""Where a push service of this machine may be used without TLS: the messages are encrypted. Not by a device
+that leaves high risk to the desk: Handrail would post to any program that listens on this machine."""
 
 
 class PushKey(Wire):
@@ -45,7 +46,8 @@ def routes(context: ServerContext) -> APIRouter:
     async def subscribe(body: PushBody, request: Request) -> Response:
         """Send this browser a message when a call needs a person and no page is being looked at."""
         address = urlsplit(body.endpoint)
-        if address.scheme != "https" and not (address.scheme == "http" and address.hostname in LOOPBACK):
+        at_desk = address.scheme == "http" and address.hostname in LOOPBACK and not person_of(request).limited
+        if address.scheme != "https" and not at_desk:
             raise HTTPException(422, "The address of a push service begins with https://.")
         subscription = PushSubscription(endpoint=body.endpoint, p256dh=body.p256dh, auth=body.auth)
         if not context.access.sign_ins.set_push(person_of(request).sign_in or "", subscription):

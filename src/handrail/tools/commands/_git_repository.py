@@ -154,16 +154,42 @@ _REDIRECTS = ("commondir", "objects/info/alternates", "hooks/post-index-change")
 
 
 def _find(folder: str, root: str) -> str | None:
-    """The folder `.git`, searched upwards within `root`. A link, or a file that names another folder, is not followed."""
+    """The folder `.git`, searched upwards within `root`. A link, or a file that names another folder, is not followed.
+
+    None if git would not take it for a repository: it would go on to a folder above, which may have other settings.
+    """
     while folder == root or folder.startswith(root.rstrip("/") + "/"):
         git = f"{folder.rstrip('/')}/.git"
         try:
-            return git if stat.S_ISDIR(os.lstat(git).st_mode) else None
+            return git if stat.S_ISDIR(os.lstat(git).st_mode) and _is_complete(git) else None
         except FileNotFoundError:
             folder = os.path.dirname(folder)  # noqa: PTH120 - runs for every command
         except OSError:
             return None
     return None
+
+
+_HEAD = re.compile(rb"ref:[ \t]*refs/[^\0]+|[0-9a-f]{40}([0-9a-f]{24})?\s*")
+
+
+def _is_complete(git: str) -> bool:
+    """Whether git accepts a folder as a repository."""
+    if not all(os.path.isdir(f"{git}/{name}") and os.access(f"{git}/{name}", os.X_OK) for name in _FOLDERS):  # noqa: PTH112
+        return False
+    return (
+        _identify(f"{git}/HEAD") not in (None, ()) and _HEAD.fullmatch(_read_head(f"{git}/HEAD")) is not None
+    )
+
+
+_FOLDERS = ("objects", "refs")
+
+
+def _read_head(path: str) -> bytes:
+    try:
+        with open(path, "rb") as head:
+            return head.read(256)
+    except OSError:
+        return b""
 
 
 def _own_files(home: str) -> Iterable[str]:

@@ -41,7 +41,7 @@ from handrail.tools.commands.command_output import Output, read_output
 from handrail.tools.commands.programs import ExactStart, Programs, find_exact_start, find_programs
 from handrail.tools.commands.reading_line import has_plain_environment, without_index_writes
 from handrail.tools.commands.run_in_terminal import TypedCommands, TypedPlan, unknown_end
-from handrail.tools.commands.touched_paths import find_walker
+from handrail.tools.commands.secret_search import find_walker
 from handrail.tools.results import answer, facts_of, printable_line
 from handrail.tools.terminals.input_requests import question_of
 from handrail.tools.tool_context import PLAIN, ToolContext, hash_environment

@@ -59,7 +59,8 @@ def is_reading_line(
         is_reading_command(part.words, part.live)
         and where.inside
         and not (where.protected or where.poses)
-        and _has_trusted_program(part.words[0], place.path, path)
+        and not where.special
+        and all(_has_trusted_program(part.words[0], folder, path) for folder in where.folders)
         and _may_read_repository(part, where.folders, workspace.root)
         for part, where in zip(line.parts, touched, strict=True)
     )

@@ -6,20 +6,15 @@ When unsure it reports more: outside the workspace, or protected.
 import fnmatch
 import os
 import re
-from collections import deque
+import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from handrail.gate.risk import READERS
 from handrail.gate.shell.shell_parser import PRINTERS, Part
-from handrail.tools.protected_paths import (
-    has_own_below,
-    is_in_bare_repository,
-    is_obeyed,
-    is_protected,
-    may_hold_secrets,
-)
+from handrail.tools.commands.secret_search import SecretSearch
+from handrail.tools.protected_paths import is_in_bare_repository, is_obeyed
 from handrail.tools.workspace import Workspace
 
 MOST_FOLDERS = 8
@@ -45,6 +40,8 @@ class TouchedPlaces(NamedTuple):
     """A glob may expand to a name that starts with `-`, which the program would read as an option."""
     folders: tuple[str, ...] = ()
     """The real paths of the folders it may start in."""
+    special: bool = False
+    """One of them is a device, a socket or a named pipe: reading it may take data from another program."""
 
 
 class PathTracker:
@@ -83,6 +80,7 @@ class PathTracker:
             or self._secrets.are_read(part.words, real, named),
             any(self._glob(folder, part.words[at]).poses for folder in folders for at in globs),
             tuple(dict.fromkeys(real)),
+            any(map(_is_special, dict.fromkeys(named))),
         )
 
     def _where(self, part: Part) -> tuple[str, ...]:
@@ -168,6 +166,14 @@ def may_change_files(words: Sequence[str]) -> bool:
     return name not in _READERS
 
 
+def _is_special(path: str) -> bool:
+    try:
+        mode = os.lstat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+
+
 def _url_paths(folder: str, word: str) -> Iterator[str]:
     """Paths in a URL word: a `file:` URL, or a folder whose name happens to end with a colon."""
     if os.path.lexists(os.path.join(folder, word.partition("/")[0])):  # noqa: PTH118
@@ -245,12 +251,15 @@ def _expand(base: str, names: list[str], budget: list[int]) -> Iterator[str]:
 def _matching_entries(folder: str, pattern: str, budget: list[int]) -> Iterator[str]:
     """Entries that match. A `[` matches anything after it: shells have classes that fnmatch lacks.
 
-    In many shells `.*` also matches `..`.
+    In many shells `.*` also matches `..`. In some locales `?` matches one byte of a character, so that it takes several
+    for a letter beyond ASCII.
     """
     wide = pattern.partition("[")[0] + "*" if "[" in pattern else pattern
+    by_bytes = wide.replace("?", "*")
     hidden = pattern.startswith(".")
     for name in (*((".", "..") if hidden else ()), *_names(folder, budget)):
-        if fnmatch.fnmatchcase(name, wide) and (hidden or not name.startswith(".")):
+        fits = fnmatch.fnmatchcase(name, wide if name.isascii() else by_bytes)
+        if fits and (hidden or not name.startswith(".")):
             yield name
 
 
@@ -264,104 +273,3 @@ def _names(folder: str, budget: list[int]) -> Iterator[str]:
                 yield entry.name
     except OSError:
         return
-
-
-class Walker(NamedTuple):
-    """A program that can read whole folders, and the options on which that depends. None stands for always."""
-
-    recursive: re.Pattern[str] | None
-    follows: re.Pattern[str] | None
-    """Follow symbolic links below the folder."""
-    hidden: re.Pattern[str] | None = None
-    """Read hidden files too."""
-    here: bool = False
-    """Without a path it reads the working folder."""
-
-
-_NEVER = re.compile(r"(?!)")
-_GREP = Walker(
-    re.compile(r"-[a-zA-Z]*[rRd]|--(rec|der|dir)"), re.compile(r"-[a-zA-Z]*R|--der"), None, here=True
-)
-_RIPGREP = Walker(
-    None,
-    re.compile(r"-[a-zA-Z]*[Lf]|--fol"),
-    re.compile(r"-[a-zA-Z]*(\.|u[a-zA-Z]*u)|-[a-zA-Z]*[ua]$|--(hid|unr)"),
-    here=True,
-)
-WALKERS: dict[str, Walker] = {
-    **dict.fromkeys(("grep", "egrep", "fgrep", "ugrep", "zgrep", "bzgrep", "xzgrep", "zstdgrep"), _GREP),
-    "rgrep": _GREP._replace(recursive=None),
-    **dict.fromkeys(("rg", "ag"), _RIPGREP),
-    "ack": _RIPGREP._replace(hidden=None),
-    "cp": Walker(re.compile(r"-[a-zA-Z]*[rRa]|--(rec|arc)"), re.compile(r"-[a-zA-Z]*L|--der")),
-    "scp": Walker(re.compile(r"-[a-zA-Z0-9]*r"), None),
-    "rsync": Walker(None, re.compile(r"-[a-zA-Z]*[Lk]|--copy")),
-    "tar": Walker(re.compile(r"-?[a-zA-Z]*[cru]|--(cre|app|upd)"), re.compile(r"-?[a-zA-Z]*h|--der")),
-    "zip": Walker(re.compile(r"-[a-zA-Z]*[rR]|--rec"), None),
-    "diff": Walker(None, None),  # of two folders, even without -r, it reads all files at the top
-}
-"""Programs that print only names (`find`, `ls`, `tree`, `du`) are not here."""
-MOST_WALKED = 100_000
-"""Entries examined below the folders that a line reads whole: about 0.2 seconds. Past that, the line asks."""
-
-
-def find_walker(words: Sequence[str]) -> Walker | None:
-    """How a command reads whole folders; None if it does not."""
-    walker = WALKERS.get(words[0].rpartition("/")[2])
-    return walker if walker is not None and _has_option(words, walker.recursive) else None
-
-
-def _has_option(words: Sequence[str], pattern: re.Pattern[str] | None) -> bool:
-    return pattern is None or any(pattern.match(word) for word in words[1:])
-
-
-class SecretSearch:
-    """Searches the folders that a line reads whole for places that hold secrets."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._left = MOST_WALKED
-
-    def are_read(self, words: Sequence[str], folders: Sequence[str], named: Sequence[str]) -> bool:
-        """Whether a command reads a secret, or may; `named` are the paths among its words."""
-        walker = find_walker(words)
-        if walker is None:
-            return False
-        operands = sum(not word.startswith("-") for word in words[1:])
-        starts = [*named, *(folders if walker.here and operands < 2 else ())]
-        hidden, follows = _has_option(words, walker.hidden), _has_option(words, walker.follows)
-        return any(self._holds(start, hidden, follows) for start in dict.fromkeys(starts))
-
-    def _holds(self, start: str, hidden: bool, follows: bool) -> bool:
-        if not os.path.isdir(start):  # noqa: PTH112
-            return False
-        if has_own_below(start, self._workspace.own, hidden=hidden):
-            return True
-        folders = deque([start])
-        while folders:
-            for entry in self._entries(folders.popleft(), hidden):
-                if self._left <= 0 or self._is_secret(entry, follows):
-                    return True
-                if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
-                    folders.append(entry.path)
-        return False
-
-    def _entries(self, folder: str, hidden: bool) -> Iterator[os.DirEntry[str]]:
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    self._left -= 1
-                    if hidden or not entry.name.startswith("."):
-                        yield entry
-        except OSError:
-            return
-
-    def _is_secret(self, entry: os.DirEntry[str], follows: bool) -> bool:
-        if may_hold_secrets(entry.name) and is_protected(entry.path, self._workspace.own):
-            return True
-        return follows and entry.is_symlink() and self._leads_out(entry.path)
-
-    def _leads_out(self, link: str) -> bool:
-        real, root = os.path.realpath(link), self._workspace.root
-        inside = root is not None and (real == root or real.startswith(root.rstrip("/") + "/"))
-        return not inside or is_protected(real, self._workspace.own)
