@@ -81,13 +81,16 @@ class Claude(Client):
     title = "Claude Code"
     programs = ("claude",)
     tried = "2.1.325"
-    promises = (
-        "refuses the tool call if the hook is missing, fails, is killed or takes too long; before "
-        f"{ON_FAILURE} it runs the tool when the time limit ends"
-    )
+    promises = "refuses the tool call if the hook is missing, fails, is killed or takes too long"
 
     def folder(self, machine: Machine) -> Path:
         return machine.folder("CLAUDE_CONFIG_DIR", ".claude")
+
+    def describe_promise(self, version: str) -> str:
+        """An older version has no `onFailure`."""
+        if version and not is_older(version, ON_FAILURE):
+            return self.promises
+        return f"{self.promises}; before {ON_FAILURE} it runs the tool if the hook does not answer in a day"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         environment = setup.launcher.environment
@@ -118,7 +121,8 @@ class Claude(Client):
         if setup.is_locked:
             return []
         switched = [
-            f"{file} has disableAllHooks: the hooks do not run there. `handrail connect claude --locked` holds against it."
+            f"{file} has disableAllHooks: the hooks do not run there. Remove it, or use `handrail connect claude --locked`: "
+            "no project can switch those hooks off."
             for file in hooks_off(own, folder / "settings.json", folder / "settings.local.json")
         ]
         if read_value(managed, ("allowManagedHooksOnly",)) is True:

@@ -136,6 +136,10 @@ class Client:
     def is_found(self, machine: Machine) -> bool:
         return self.program(machine) is not None
 
+    def describe_promise(self, version: str) -> str:
+        """`promises` of this version, which may be unknown."""
+        return self.promises
+
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         raise NotImplementedError
 
