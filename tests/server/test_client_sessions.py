@@ -127,8 +127,8 @@ async def test_the_next_daemon_knows_the_sessions_that_still_run_but_not_what_wa
     async with anyio.create_task_group() as group:
         group.start_soon(later.run)
         await until(lambda: [one.key for one in later.current] == ["claude s1"])
-        (known,) = later.current
         group.cancel_scope.cancel()
+    (known,) = later.current
     (same,) = (one for one in sessions.current if one.client == "claude")
     assert known == replace(same, message="", heard_at=known.heard_at)
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from handrail.clients.client_facts import (
     SERVER,
+    SESSION_LINES,
     STATUS,
     Client,
     HookLine,
@@ -67,10 +68,7 @@ HOOKS = (
     HookLine("PostToolUse", has_matcher=True),
     HookLine("PostToolUseFailure", has_matcher=True),
     HookLine("Notification"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
+    *SESSION_LINES,
 )
 ON_FAILURE = "2.1.325"
 """The oldest version that is known to have `onFailure`; 2.1.197 ignores it without a word."""
@@ -80,11 +78,9 @@ class Claude(Client):
     name = "claude"
     title = "Claude Code"
     programs = ("claude",)
+    home = ("CLAUDE_CONFIG_DIR", ".claude")
     tried = "2.1.325"
     promises = "refuses the tool call if the hook is missing, fails, is killed or takes too long"
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.folder("CLAUDE_CONFIG_DIR", ".claude")
 
     def describe_promise(self, version: str) -> str:
         """An older version has no `onFailure`."""

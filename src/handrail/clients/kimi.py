@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from handrail.clients.claude import EVENTS, NO_REASON, ClaudeShapedHooks, print_json, refuse_edit
 from handrail.clients.client_facts import (
     SERVER,
+    SESSION_LINES,
     Client,
     HookLine,
     Machine,
@@ -57,19 +58,13 @@ KIMI_HOOKS = (
     HookLine("PostToolUse", has_matcher=True),
     HookLine("PostToolUseFailure", has_matcher=True),
     HookLine("Notification"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
+    *SESSION_LINES,
 )
 GOOSE_HOOKS = (
     HookLine("PreToolUse", is_gate=True),
     HookLine("PostToolUse"),
     HookLine("PostToolUseFailure"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
+    *SESSION_LINES,
 )
 
 
@@ -77,15 +72,13 @@ class Kimi(Client):
     name = "kimi"
     title = "Kimi Code"
     programs = ("kimi",)
+    home = ("KIMI_CODE_HOME", ".kimi-code")
     tried = "2.1.0"
     has_project_scope = False
     promises = (
         "refuses the tool call if the hook is missing, fails or is killed; ends every hook after 590 s, before which "
         "Handrail refuses with the words to repeat the call; asks its own question as well"
     )
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.folder("KIMI_CODE_HOME", ".kimi-code")
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         return [member(self.folder(setup.machine) / "mcp.json", ("mcpServers", SERVER), setup.server())]

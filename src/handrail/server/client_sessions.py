@@ -279,9 +279,10 @@ def _encode(sessions: Iterable[ClientSession]) -> bytes:
 def _decode(blob: bytes) -> Iterator[ClientSession]:
     """The sessions of an earlier daemon; none if another version wrote them in another form."""
     try:
-        for entry in json.loads(blob or b"[]"):
+        entries = json.loads(blob or b"[]")
+        for entry in entries:
             process = entry.pop("process")
-            known = None if process is None else ClientProcess(**process)
-            yield ClientSession(**{**entry, "process": known, "heard_at": now_ms()})
+            entry |= {"heard_at": now_ms(), "process": None if process is None else ClientProcess(**process)}
+            yield ClientSession(**entry)
     except (AttributeError, KeyError, TypeError, ValueError):
         return
