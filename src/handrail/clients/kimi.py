@@ -134,11 +134,35 @@ class Goose(Client):
             extension |= {"cmd": program, "args": arguments}
         return [member(self.folder(setup.machine) / "config.yaml", ("extensions", SERVER), extension, "yaml")]
 
+    def overrides(self, setup: Setup) -> list[str]:
+        """Read from goose's source: the first plugin of a name counts, and that of a project comes first."""
+        own, user = _goose_plugin(setup.machine.home), self.folder(setup.machine)
+        project = setup.project / ".config" / "goose"
+        files = (user / "settings.json", project / "settings.json", project / "settings.local.json")
+        off = [
+            f"{file} has {SERVER} in disabledPlugins: the hooks do not run there."
+            for file in dict.fromkeys(files)
+            if SERVER in as_list(read_value(file, ("disabledPlugins",)))
+        ]
+        if "enabled: false" in as_list(read_value(user / "config.yaml", ("plugins", str(own)), "yaml")):
+            off.append(f"{user / 'config.yaml'} switches the plugin {own} off.")
+        shadow = _goose_plugin(setup.project)
+        if shadow != own and shadow.is_dir():
+            off.append(
+                f"{shadow} has the name of Handrail's plugin and takes its place: the hooks do not run there."
+            )
+        return off
+
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = setup.machine.home / ".agents" / "plugins" / SERVER
+        folder = _goose_plugin(setup.machine.home)
         hooks = {line.event: [{"hooks": [_goose_hook(setup, line)]}] for line in GOOSE_HOOKS}
         text = json.dumps({"hooks": hooks}, indent=2) + "\n"
         return [own_file(folder / "hooks" / "hooks.json", text)]
+
+
+def _goose_plugin(base: Path) -> Path:
+    """The folder of our plugin, below the user's home or a project."""
+    return base / ".agents" / "plugins" / SERVER
 
 
 def _goose_hook(setup: Setup, line: HookLine) -> dict[str, Any]:
