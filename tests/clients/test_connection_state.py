@@ -63,6 +63,24 @@ def test_a_projects_server_that_has_our_name_is_told(machine: ClientMachine) -> 
     assert state(machine, "gemini").problems == ()
 
 
+def test_what_switches_gooses_plugin_off_is_told(machine: ClientMachine) -> None:
+    machine.connect("goose")
+    assert state(machine, "goose").problems == ()
+    config = machine.home / ".config/goose/config.yaml"
+    plugin = machine.home / ".agents/plugins/handrail"
+    config.write_text(f"{config.read_text()}plugins:\n  {plugin}:\n    enabled: false\n")
+    settings = machine.project / ".config/goose/settings.local.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(json.dumps({"disabledPlugins": ["handrail"]}))
+    shadow = machine.project / ".agents/plugins/handrail"
+    shadow.mkdir(parents=True)
+
+    seen = state(machine, "goose")
+
+    assert seen.state == "overridden"
+    assert [problem.split()[0] for problem in seen.problems] == [str(settings), str(config), str(shadow)]
+
+
 def test_a_single_question_is_named_in_the_list_and_is_no_drift(machine: ClientMachine) -> None:
     machine.connect("gemini", is_single_question=True)
     machine.install("gemini", "99.0.0")

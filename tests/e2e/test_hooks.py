@@ -309,10 +309,13 @@ async def test_an_allow_outlives_a_killed_daemon_until_the_client_repeats_its_ca
     assert (status, told["permissionDecision"]) == (0, "deny")
     assert question["call_id"] in told["permissionDecisionReason"]
     (await person.answer(question, "allow")).raise_for_status()
+    (session,) = await person.get("clients")
 
     home.kill()
     home.up()
 
+    (known,) = await person.get("clients")
+    assert known == {**session, "tool": ""}, "the client runs on, and is listed before its next hook"
     again = {**sent, "tool_use_id": "second"}
     assert decision((await run_hook(home, again))[1]) == {"permissionDecision": "allow"}
     assert (await person.call(question["call_id"]))["allowed_by"] is not None

@@ -15,7 +15,7 @@ from handrail.clients.hook_event import HookEvent, HookKind
 from handrail.clients.open_work import ClientProcess
 from handrail.keeper import lineage
 from handrail.server import client_sessions
-from handrail.server.client_sessions import ClientNotice, ClientSessions
+from handrail.server.client_sessions import KEPT_BYTES, ClientNotice, ClientSessions
 
 pytestmark = pytest.mark.anyio
 
@@ -105,6 +105,47 @@ async def test_a_session_ends_with_the_process_of_its_client(
     await until(lambda: [one.key for one in sessions.current] == ["claude s1"])
 
 
+async def test_the_next_daemon_knows_the_sessions_that_still_run_but_not_what_was_said(
+    world: tuple[KeeperTerminals, ClientSessions],
+) -> None:
+    kept, sessions = world
+    blobs = list[bytes]()
+    sessions.keep = blobs.append
+    with start_client() as child:
+        sessions.observe("codex", event("prompted"), process_of(child.pid))
+        sessions.observe("claude", event("prompted"), process_of(os.getpid()))
+        sessions.observe("claude", event("stopped", message="a secret"), process_of(os.getpid()))
+        before = len(blobs)
+        for kind in ("prompted", "before", "after", "before", "after"):
+            sessions.observe("codex", event(kind), process_of(child.pid))
+        assert len(blobs) == before, "what goes on in a turn is not stored"
+        child.kill()
+    assert b"secret" not in blobs[-1]
+    assert b"codex" in blobs[-1]
+
+    later = ClientSessions(kept.terminals, blobs[-1])
+    async with anyio.create_task_group() as group:
+        group.start_soon(later.run)
+        await until(lambda: [one.key for one in later.current] == ["claude s1"])
+        group.cancel_scope.cancel()
+    (known,) = later.current
+    (same,) = (one for one in sessions.current if one.client == "claude")
+    assert known == replace(same, message="", heard_at=known.heard_at)
+
+
+async def test_sessions_that_another_version_stored_are_no_problem(
+    world: tuple[KeeperTerminals, ClientSessions],
+) -> None:
+    kept, _ = world
+    for blob in (b"{", b"{}", b"[1]", b'[{"process": null, "unknown": 1}]'):
+        later = ClientSessions(kept.terminals, blob)
+        async with anyio.create_task_group() as group:
+            group.start_soon(later.run)
+            await anyio.wait_all_tasks_blocked()
+            assert later.current == []
+            group.cancel_scope.cancel()
+
+
 async def test_a_session_in_a_terminal_of_ours_names_it(
     world: tuple[KeeperTerminals, ClientSessions],
 ) -> None:
@@ -159,3 +200,13 @@ async def test_a_client_that_invents_sessions_fills_a_bounded_list(
     for n in range(20):
         sessions.observe("claude", event("prompted", session=f"s{n}"))
     assert len(sessions.current) == 5
+
+
+async def test_what_the_keeper_stores_is_bounded(world: tuple[KeeperTerminals, ClientSessions]) -> None:
+    _, sessions = world
+    sizes = list[int]()
+    sessions.keep = lambda blob: sizes.append(len(blob))
+    for n in range(60):
+        sessions.observe("claude", replace(event("prompted", session=f"s{n}"), cwd="/" + "x" * 500))
+    assert len(sessions.current) == 60
+    assert KEPT_BYTES // 2 < max(sizes) <= KEPT_BYTES

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from handrail.clients.client_facts import (
     SERVER,
+    SESSION_LINES,
     STATUS,
     Client,
     HookLine,
@@ -68,10 +69,7 @@ HOOKS = (
     HookLine("PostToolUse", has_matcher=True),
     HookLine("PostToolUseFailure", has_matcher=True),
     HookLine("Notification"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
+    *SESSION_LINES,
 )
 ON_FAILURE = "2.1.325"
 """The oldest version that is known to have `onFailure`; 2.1.197 ignores it without a word."""
@@ -81,14 +79,15 @@ class Claude(Client):
     name = "claude"
     title = "Claude Code"
     programs = ("claude",)
+    home = ("CLAUDE_CONFIG_DIR", ".claude")
     tried = "2.1.325"
-    promises = (
-        "refuses the tool call if the hook is missing, fails, is killed or takes too long; before "
-        f"{ON_FAILURE} it runs the tool when the time limit ends"
-    )
+    promises = "refuses the tool call if the hook is missing, fails, is killed or takes too long"
 
-    def folder(self, machine: Machine) -> Path:
-        return machine.folder("CLAUDE_CONFIG_DIR", ".claude")
+    def describe_promise(self, version: str) -> str:
+        """An older version has no `onFailure`."""
+        if version and not is_older(version, ON_FAILURE):
+            return self.promises
+        return f"{self.promises}; before {ON_FAILURE} it runs the tool if the hook does not answer in a day"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         environment = setup.launcher.environment
@@ -119,7 +118,8 @@ class Claude(Client):
         if setup.is_locked:
             return []
         switched = [
-            f"{file} has disableAllHooks: the hooks do not run there. `handrail connect claude --locked` holds against it."
+            f"{file} has disableAllHooks: the hooks do not run there. Remove it, or use `handrail connect claude --locked`: "
+            "no project can switch those hooks off."
             for file in hooks_off(own, folder / "settings.json", folder / "settings.local.json")
         ]
         if read_value(managed, ("allowManagedHooksOnly",)) is True:

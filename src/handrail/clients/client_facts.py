@@ -122,10 +122,12 @@ class Client:
     """Whether a file of ours can keep it from asking after an allow of the hook."""
     promises: ClassVar[str]
     """A sentence: what happens if the hook cannot answer."""
+    home: ClassVar[tuple[str, str]]
+    """The variable that names its folder, if there is one, and the folder below the user's home."""
 
     def folder(self, machine: Machine) -> Path:
         """The folder of the user's configuration; its presence shows that a client without a program is installed."""
-        raise NotImplementedError
+        return machine.folder(*self.home)
 
     def settings_folder(self, setup: Setup, in_project: str) -> Path:
         """The folder of settings in the scope that is asked for."""
@@ -136,6 +138,10 @@ class Client:
 
     def is_found(self, machine: Machine) -> bool:
         return self.program(machine) is not None
+
+    def describe_promise(self, version: str) -> str:
+        """`promises` of this version, which may be unknown."""
+        return self.promises
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         raise NotImplementedError
@@ -197,6 +203,15 @@ class HookLine:
     def group(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """An entry as most clients have it: in a list, behind a matcher."""
         return {**({"matcher": "*"} if self.has_matcher else {}), "hooks": [entry]}
+
+
+SESSION_LINES = (
+    HookLine("UserPromptSubmit"),
+    HookLine("SessionStart"),
+    HookLine("SessionEnd", seconds=10),
+    HookLine("Stop"),
+)
+"""What Claude Code, and those that took its names, report about a session."""
 
 
 def member(path: Path, pointer: Pointer, value: Any, format: Format = "json", **more: Any) -> ConfigPiece:

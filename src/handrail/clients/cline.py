@@ -12,10 +12,9 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 
 from handrail.clients.claude import NO_REASON, print_json
-from handrail.clients.client_facts import SERVER, Client, Machine, Setup, member, own_file
+from handrail.clients.client_facts import SERVER, Client, Setup, member, own_file
 from handrail.clients.hook_event import Edit, HookAnswer, HookEvent, HookKind, Json, JsonValue, Verdict, Work
 from handrail.clients.hook_payload import (
     child,
@@ -67,15 +66,13 @@ class Cline(Client):
     name = "cline"
     title = "Cline"
     programs = ("cline",)
+    home = ("CLINE_DIR", ".cline")
     tried = "3.0.65"
     has_project_scope = False
     promises = (
         "refuses the tool call if Handrail is missing, fails or is killed, but ends the whole run then; runs it if the hook "
         "file itself is killed, or takes longer than 120 s, before which Handrail refuses"
     )
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.folder("CLINE_DIR", ".cline")
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         data = setup.machine.folder("CLINE_DATA_DIR", str(self.folder(setup.machine) / "data"))

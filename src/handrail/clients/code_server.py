@@ -24,9 +24,7 @@ class CodeServer(Editor):
     promises = "shows Handrail's threads, approvals and terminals in VS Code's own chat"
 
     def folder(self, machine: Machine) -> Path:
-        config = machine.environ.get("XDG_CONFIG_HOME", "")
-        base = Path(config) if Path(config).is_absolute() else machine.home / ".config"
-        return base / "code-server"
+        return machine.config / "code-server"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         """The switch in Handrail's own configuration."""

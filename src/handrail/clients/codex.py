@@ -29,7 +29,6 @@ from handrail.clients.client_facts import (
     STATUS,
     Client,
     HookLine,
-    Machine,
     Setup,
     hook_line,
     item,
@@ -72,15 +71,13 @@ class Codex(Client):
     name = "codex"
     title = "Codex CLI"
     programs = ("codex",)
+    home = ("CODEX_HOME", ".codex")
     tried = "0.166.0"
     has_project_scope = False
     promises = (
         "refuses the tool call if the hook is missing, fails or is killed; runs it if the hook does not answer in a day, "
         "and never asks about what is typed into a program that already runs"
     )
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.folder("CODEX_HOME", ".codex")
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         path = self.folder(setup.machine) / "config.toml"

@@ -14,7 +14,6 @@ VS Code loads `~/.copilot/hooks` and `~/.claude/settings.json`, too, so that its
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 from handrail.clients.claude import (
@@ -28,9 +27,9 @@ from handrail.clients.claude import (
 )
 from handrail.clients.client_facts import (
     SERVER,
+    SESSION_LINES,
     Client,
     HookLine,
-    Machine,
     Setup,
     hook_line,
     member,
@@ -65,10 +64,7 @@ from handrail.clients.vscode_tools import CONTENT, NEW, OLD, PATH, apply_patch, 
 HOOKS = (
     HookLine("PreToolUse", is_gate=True),
     HookLine("PostToolUse"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
+    *SESSION_LINES,
     HookLine("Notification"),
 )
 
@@ -77,12 +73,10 @@ class Copilot(Client):
     name = "copilot"
     title = "GitHub Copilot CLI"
     programs = ("copilot",)
+    home = ("COPILOT_HOME", ".copilot")
     tried = "1.0.102"
     has_project_scope = False
     promises = "refuses the tool call if the hook is missing, fails or is killed; runs it if the hook does not answer in a day"
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.folder("COPILOT_HOME", ".copilot")
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         server = {"tools": ["*"], "type": "local", **setup.server()}

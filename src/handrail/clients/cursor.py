@@ -19,7 +19,6 @@ from handrail.clients.client_facts import (
     SERVER,
     Editor,
     HookLine,
-    Machine,
     Setup,
     hook_line,
     item,
@@ -78,10 +77,8 @@ class Cursor(Editor):
     name = "cursor"
     title = "Cursor"
     programs = ("cursor", "cursor-agent")
+    home = ("", ".cursor")
     promises = "is told to refuse the tool call if the hook fails (failClosed); not tried"
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.home / ".cursor"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         return [member(self._base(setup) / "mcp.json", ("mcpServers", SERVER), setup.server())]
@@ -107,13 +104,11 @@ class Windsurf(Editor):
     name = "windsurf"
     title = "Windsurf"
     programs = ("windsurf",)
+    home = ("", ".codeium/windsurf")
     has_project_scope = False
     promises = (
         "refuses the tool call if the hook is missing or fails; its time limit is not documented; not tried"
     )
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.home / ".codeium" / "windsurf"
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         return [

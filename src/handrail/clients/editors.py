@@ -59,12 +59,10 @@ class JetBrains(Editor):
     name = "jetbrains"
     title = "JetBrains"
     programs = ("junie",)
+    home = ("", ".junie")
     has_hooks = False
     starts_agents = True
     promises = NO_HOOKS
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.home / ".junie"
 
     def is_found(self, machine: Machine) -> bool:
         folders = (machine.home / ".jetbrains", _config_folder(machine) / "JetBrains")

@@ -134,14 +134,12 @@ class Qwen(Client):
     name = "qwen"
     title = "Qwen Code"
     programs = ("qwen",)
+    home = ("QWEN_HOME", ".qwen")
     tried = "0.24.4"
     promises = (
         "refuses the tool call if the hook is missing or fails; ends every hook after 60 s, before which Handrail refuses "
         "with the words to repeat the call"
     )
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.folder("QWEN_HOME", ".qwen")
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         server = {**setup.server(), "trust": True}

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from handrail.clients.claude import EVENTS, NO_REASON, ClaudeShapedHooks, print_json, refuse_edit
 from handrail.clients.client_facts import (
     SERVER,
+    SESSION_LINES,
     Client,
     HookLine,
     Machine,
@@ -58,19 +59,13 @@ KIMI_HOOKS = (
     HookLine("PostToolUse", has_matcher=True),
     HookLine("PostToolUseFailure", has_matcher=True),
     HookLine("Notification"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
+    *SESSION_LINES,
 )
 GOOSE_HOOKS = (
     HookLine("PreToolUse", is_gate=True),
     HookLine("PostToolUse"),
     HookLine("PostToolUseFailure"),
-    HookLine("UserPromptSubmit"),
-    HookLine("SessionStart"),
-    HookLine("SessionEnd", seconds=10),
-    HookLine("Stop"),
+    *SESSION_LINES,
 )
 
 
@@ -78,15 +73,13 @@ class Kimi(Client):
     name = "kimi"
     title = "Kimi Code"
     programs = ("kimi",)
+    home = ("KIMI_CODE_HOME", ".kimi-code")
     tried = "2.1.0"
     has_project_scope = False
     promises = (
         "refuses the tool call if the hook is missing, fails or is killed; ends every hook after 590 s, before which "
         "Handrail refuses with the words to repeat the call; asks its own question as well"
     )
-
-    def folder(self, machine: Machine) -> Path:
-        return machine.folder("KIMI_CODE_HOME", ".kimi-code")
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         return [member(self.folder(setup.machine) / "mcp.json", ("mcpServers", SERVER), setup.server())]
@@ -142,11 +135,35 @@ class Goose(Client):
             extension |= {"cmd": program, "args": arguments}
         return [member(self.folder(setup.machine) / "config.yaml", ("extensions", SERVER), extension, "yaml")]
 
+    def overrides(self, setup: Setup) -> list[str]:
+        """Read from goose's source: the first plugin of a name counts, and that of a project comes first."""
+        own, user = _goose_plugin(setup.machine.home), self.folder(setup.machine)
+        project = setup.project / ".config" / "goose"
+        files = (user / "settings.json", project / "settings.json", project / "settings.local.json")
+        off = [
+            f"{file} has {SERVER} in disabledPlugins: the hooks do not run there."
+            for file in dict.fromkeys(files)
+            if SERVER in as_list(read_value(file, ("disabledPlugins",)))
+        ]
+        if "enabled: false" in as_list(read_value(user / "config.yaml", ("plugins", str(own)), "yaml")):
+            off.append(f"{user / 'config.yaml'} switches the plugin {own} off.")
+        shadow = _goose_plugin(setup.project)
+        if shadow != own and shadow.is_dir():
+            off.append(
+                f"{shadow} has the name of Handrail's plugin and takes its place: the hooks do not run there."
+            )
+        return off
+
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
-        folder = setup.machine.home / ".agents" / "plugins" / SERVER
+        folder = _goose_plugin(setup.machine.home)
         hooks = {line.event: [{"hooks": [_goose_hook(setup, line)]}] for line in GOOSE_HOOKS}
         text = json.dumps({"hooks": hooks}, indent=2) + "\n"
         return [own_file(folder / "hooks" / "hooks.json", text)]
+
+
+def _goose_plugin(base: Path) -> Path:
+    """The folder of our plugin, below the user's home or a project."""
+    return base / ".agents" / "plugins" / SERVER
 
 
 def _goose_hook(setup: Setup, line: HookLine) -> dict[str, Any]:

@@ -75,5 +75,8 @@ def find_problem(launcher: Launcher) -> str:
     package = Path(handrail.__file__).resolve()
     inside = Path(os.path.realpath(path)).parent.parent
     if (inside / "pyvenv.cfg").exists() and not package.is_relative_to(inside.resolve()):
-        return f"{path} belongs to a checkout: if that is moved or removed, clients are refused everything."
+        return (
+            f"{path} is in a source checkout. If you move or remove it, connected clients can run no tool, until you "
+            "connect or disconnect them again."
+        )
     return ""

@@ -30,6 +30,7 @@ from handrail.daemon.keeper_memory import (
     DEVICES,
     PolicyMemory,
     build_access,
+    build_client_sessions,
     build_devices,
     build_editors,
     build_launchers,
@@ -352,7 +353,7 @@ class Daemon:
             registry=agent_host.registry,
             agents=agent_host.agents,
             prompts=agent_host.prompts,
-            clients=ClientSessions(foundation.terminals),
+            clients=await build_client_sessions(foundation.keeper, foundation.terminals),
             editors=editors,
             devices=build_devices(foundation.keeper, self._places, self._config.devices, foundation.policy),
         )

@@ -1,5 +1,5 @@
 """What the keeper remembers for the next daemon: sign-ins, agents that launched doors, the policy, the journal's head, where
-devices connect; and whether it restarts this daemon.
+devices connect, the sessions of clients; and whether it restarts this daemon.
 
 Policy and head are compared at the start, so that a change behind the daemon's back is detected. All are stored after each
 change. The keeper's memory is out of reach for the processes that it started, but it ends with the keeper.
@@ -19,6 +19,7 @@ from handrail.gate.rules.policy_snapshot import Baseline, PolicySnapshot, decode
 from handrail.keeper.protocol import RESTART_KEY, Done, Remember
 from handrail.paths import Places
 from handrail.server.access import Access, Client
+from handrail.server.client_sessions import ClientSessions
 from handrail.server.device_listener import DeviceListener
 from handrail.server.editor_pairings import EditorPairings
 from handrail.store.anchor import check_anchor
@@ -29,11 +30,12 @@ from handrail.store.records import Records
 from handrail.store.rule_replay import RuleReplay
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.person_check import DoorLaunchers, explain_no_person, runs_inside_handrail
+from handrail.terminal.terminals import Terminals
 
 log = logging.getLogger(__name__)
 
 POLICY, HEAD, SIGN_INS, LAUNCHERS, EDITORS = "policy", "journal-head", "sign-ins", "launchers", "editors"
-COMPACTION, DEVICES = "journal-compaction", "devices"
+COMPACTION, DEVICES, CLIENTS = "journal-compaction", "devices", "client-sessions"
 """Keys in the keeper's memory."""
 SEALED_INSIDE = (
     "This daemon was started from inside something Handrail had started, or from a shell that carries its mark, so it takes "
@@ -225,6 +227,13 @@ def build_devices(
     devices = DeviceListener(keeper, places.tls, settings, is_limited)
     devices.keep = partial(_remember, keeper, DEVICES)
     return devices
+
+
+async def build_client_sessions(keeper: Keeper, terminals: Terminals) -> ClientSessions:
+    """The sessions of clients, with those of the previous daemon that still run."""
+    sessions = ClientSessions(terminals, await keeper.recall(CLIENTS) or b"")
+    sessions.keep = partial(_remember, keeper, CLIENTS)
+    return sessions
 
 
 def _remember(keeper: Keeper, key: str, value: bytes) -> None:

@@ -1,12 +1,14 @@
 """The sessions of connected clients that run now: who works, who is idle, and who wants its user's attention.
 
-Everything comes from the clients' hooks and is held in memory only: after a restart a session appears again with its
-next hook. A session ends when the client says so, or when its process ends. Without a session nothing here wakes up.
+Everything comes from the clients' hooks. The keeper remembers where each session runs and what it does, for the next
+daemon, but not what was said. A session ends when the client says so, or when its process ends. Without a session
+nothing here wakes up.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Literal
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, replace
+from typing import Any, Literal
 
 import anyio
 from anyio.abc import TaskGroup
@@ -26,6 +28,8 @@ LONG_TURN_SECONDS = 30.0
 """A turn that took this long is announced when it ends: after a shorter one, the person is still looking."""
 LONGEST_MESSAGE = 500
 """Characters kept of a client's last message."""
+KEPT_BYTES = 12_000
+"""Of the keeper's memory, in which the sign-ins have to fit, too. Sessions without news for the longest are left out."""
 
 CLIENT_TITLES = {
     "claude": "Claude Code",
@@ -96,9 +100,13 @@ class ClientNotice:
 class ClientSessions:
     """Follows the hooks of all clients. Implements `HookObserver`."""
 
-    def __init__(self, terminals: Terminals) -> None:
+    def __init__(self, terminals: Terminals, kept: bytes = b"") -> None:
+        """`kept` is what `keep` was called with before a restart."""
         self._terminals = terminals
         self._sessions: dict[str, ClientSession] = {}
+        self._kept = kept
+        self.keep: Callable[[bytes], None] = lambda _blob: None
+        """Called with the serialised sessions after a change. The keeper holds them for the next daemon."""
         self._group: TaskGroup | None = None
         self._watched: set[ClientProcess] = set()
         self.bell = anyio.Event()
@@ -109,6 +117,8 @@ class ClientSessions:
         """Watch the processes of the sessions, until cancelled."""
         async with anyio.create_task_group() as group:
             self._group = group
+            for session in _decode(self._kept):
+                self._set(session)  # which ends it immediately if its process is gone
             await anyio.sleep_forever()
 
     @property
@@ -197,6 +207,13 @@ class ClientSessions:
     def _ring(self) -> None:
         bell, self.bell = self.bell, anyio.Event()
         bell.set()
+        self._store()
+
+    def _store(self) -> None:
+        blob = _encode(self._sessions.values())
+        if blob != self._kept:
+            self._kept = blob
+            self.keep(blob)
 
     def _announce(self, before: ClientSession, after: ClientSession, event: HookEvent) -> None:
         if event.kind == "notified":
@@ -244,3 +261,29 @@ def _turn(
 
 def _has_worked_long(session: ClientSession) -> bool:
     return now_ms() - session.since >= LONG_TURN_SECONDS * 1000
+
+
+def _encode(sessions: Iterable[ClientSession]) -> bytes:
+    """The sessions, without what they do from one hook to the next; empty if there are none."""
+    newest = sorted(sessions, key=lambda each: each.heard_at, reverse=True)
+    entries, size = list[Any](), 0
+    for session in newest:
+        entry = {**asdict(session), "heard_at": 0, "tool": "", "message": ""}
+        size += len(json.dumps(entry)) + 2
+        if size > KEPT_BYTES:
+            break
+        entries.append(entry)
+    entries.sort(key=lambda entry: (entry["started_at"], entry["client"], entry["session"]))
+    return json.dumps(entries).encode() if entries else b""
+
+
+def _decode(blob: bytes) -> Iterator[ClientSession]:
+    """The sessions of an earlier daemon; none if another version wrote them in another form."""
+    try:
+        entries = json.loads(blob or b"[]")
+        for entry in entries:
+            process = entry.pop("process")
+            entry |= {"heard_at": now_ms(), "process": None if process is None else ClientProcess(**process)}
+            yield ClientSession(**entry)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return

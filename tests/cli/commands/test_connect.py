@@ -84,7 +84,8 @@ def test_all_clients_are_connected_at_once_and_leave_no_trace(desk: Desk) -> Non
 
     out = desk.ok("connect", "--all", "--yes").out
     assert [name for name in EIGHT if desk.states()[name]["state"] != "connected"] == []
-    assert out.count("is connected.") == len(EIGHT)
+    assert out.count("is connected. From its next start") == len(EIGHT)
+    assert out.count("`handrail disconnect CLIENT` removes it again.") == 1
     assert "+++ " in out
     assert desk.ok("connect", "--all", "--yes").out.count("nothing to change") == len(EIGHT)
 

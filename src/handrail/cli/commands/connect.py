@@ -21,7 +21,7 @@ from handrail.cli.commands.connect_vscode import install_extension, remove_exten
 from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm
-from handrail.cli.render.connection_changes import show_plan
+from handrail.cli.render.connection_changes import describe_effect, describe_parts, say_next, show_plan
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
 from handrail.clients.client_facts import Client, HostedAgent, Machine, Setup
 from handrail.clients.client_program import find_version
@@ -362,7 +362,7 @@ def _connect_all(
     if is_one and failures:
         raise Failure(failures[0])
     for plan in plans:
-        show_plan(plan)
+        show_plan(plan, describe_parts(plan))
     for failure in failures:
         note((failure, "red"))
     changed = [plan for plan in plans if plan.is_change or not connections.find(plan.connection.key)]
@@ -372,7 +372,10 @@ def _connect_all(
             _ask(f"Write this for {', '.join(plan.client.title for plan in changed)}?", yes)
             with ThreadPoolExecutor(len(changed)) as pool:
                 tries = [pool.submit(_write, plan, connections) for plan in changed]
-                failures += [words for each in tries if (words := each.result())]
+                problems = [words for each in tries if (words := each.result())]
+        if len(problems) < len(changed) and not wish.is_locked:
+            say_next(changed[0].client.name if len(changed) == 1 else "CLIENT")
+        failures += problems
     if failures:
         raise Failure("Not all clients were connected." if len(failures) > 1 or not is_one else failures[0])
 
@@ -441,16 +444,10 @@ def _write(plan: ConnectionPlan, connections: Connections) -> str:
         carry_out(plan, connections, os.environ)
     except ConnectRefused as problem:
         return str(problem)
-    say(("✓ ", "green"), f"{plan.client.title} is connected. It {_promise(plan)}.")
+    say(("✓ ", "green"), f"{plan.client.title} is connected. {describe_effect(plan)}")
     for step in plan.steps:
         say(step)
     return ""
-
-
-def _promise(plan: ConnectionPlan) -> str:
-    if plan.connection.has_hooks or not plan.client.has_hooks:
-        return plan.client.promises
-    return "uses Handrail's tools; no hooks were written"
 
 
 def _say_root(commands: list[str]) -> None:
@@ -493,5 +490,5 @@ def _remove(plan: ConnectionPlan, connections: Connections) -> None:
     say(
         ("✓ ", "green"),
         f"{plan.client.title} is disconnected.",
-        *([] if plan.notes else [" Its files are as they were."]),
+        " What was changed by hand stays." if plan.notes else " Its files are as they were.",
     )
