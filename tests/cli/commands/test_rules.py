@@ -170,7 +170,7 @@ def test_a_rule_in_a_file_is_removed_there(handrail: Home) -> None:
     (row,) = made(handrail)
     assert row["source"] == ".handrail/config.toml:1"
     refused = handrail.run("rules", "remove", row["id"])
-    assert (refused.code, "stands in .handrail/config.toml:1. Remove it there." in refused.err) == (1, True)
+    assert (refused.code, "stands in .handrail/config.toml:1. Change it there." in refused.err) == (1, True)
 
 
 def test_what_is_answered_alike_again_and_again_is_suggested_with_the_command_for_it(
