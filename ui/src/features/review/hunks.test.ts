@@ -63,7 +63,7 @@ test("each hunk is chosen by itself: the others are as they were chosen", () => 
     let rest = assembleFile(whole, choices);
     whole.hunks.forEach((hunk, at) => {
       const choice = choices[at] ?? "keep";
-      const part = typeof choice === "object" ? choice.text : choice === "keep" ? whole.after.slice(...hunk.new).join("") : whole.before.slice(...hunk.old).join("");
+      const part = typeof choice === "object" && "text" in choice ? choice.text : choice === "keep" ? whole.after.slice(...hunk.new).join("") : whole.before.slice(...hunk.old).join("");
       const found = rest.indexOf(part);
       assert.ok(found >= 0, `hunk ${at} is not in what is left`);
       rest = rest.slice(found + part.length);

@@ -14,7 +14,7 @@ const HOUR = 3_600_000;
 function rule(facts: Partial<Rule> = {}): Rule {
   return {
     id: "r1", effect: "allow", tool: null, command: "git push", path: null, host: null, server: null, agent: null, scope: "project", workspace: "/home/me/api",
-    session: null, expires_at: null, source: "approval a1", note: "", match: [], not_match: [], ...facts,
+    session: null, expires_at: null, source: "approval a1", note: "", match: [], not_match: [], disabled: false, rank: 0, ...facts,
   };
 }
 
