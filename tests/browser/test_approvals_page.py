@@ -1,5 +1,6 @@
 """Answers on the page, by keyboard alone, while the SDK's client waits for them: given, edited, made into rules, undone."""
 
+import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any

@@ -21,7 +21,7 @@ from handrail.store.approvals import (
 )
 from handrail.store.database import Statement
 from handrail.store.file_changes import changes
-from handrail.store.query import AMONG_IDS, Queries, Value, Where, caller_of, column_names, columns_of
+from handrail.store.query import AMONG_IDS, Queries, Reader, Value, Where, caller_of, column_names, columns_of
 from handrail.store.rules import used_by_settling, used_by_start
 from handrail.store.values import (
     Assurance,
@@ -194,7 +194,11 @@ class CallPlace(NamedTuple):
 
 
 class CallQueries(Queries):
-    """Queries for calls."""
+    """Queries for calls. Counts use a reader of their own, if there is one."""
+
+    def __init__(self, reader: Reader, counter: Reader | None = None) -> None:
+        super().__init__(reader)
+        self._counter = Queries(counter or reader)
 
     async def find(
         self,
@@ -239,12 +243,12 @@ class CallQueries(Queries):
     async def count_by_status(self, where: Where) -> dict[Status, int]:
         """Count calls by their ending, which an index can do; only the status of open ones is derived."""
         sql = f"SELECT calls.ending, count(*) FROM calls{where} GROUP BY 1"
-        counts = dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
+        counts = dict(await self._counter._all(lambda row: (row[0], int(row[1])), sql, where.values))
         if counts.pop(None, 0):
             still_open = where.copy()
             still_open.plain("calls.ending IS NULL")
             sql = f"SELECT {STATUS}, count(*) FROM calls{still_open} GROUP BY 1"
-            counts |= dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
+            counts |= dict(await self._counter._all(lambda row: (row[0], int(row[1])), sql, where.values))
         return counts
 
     async def get(self, id: str) -> CallHistory | None:

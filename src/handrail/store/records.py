@@ -30,7 +30,9 @@ class Records:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self.calls = CallQueries(reader)
+        self._counter = reader.another()
+        """For counts over many calls, which must not delay other reads."""
+        self.calls = CallQueries(reader, self._counter)
         self.approvals = ApprovalQueries(reader)
         self.terminals = TerminalQueries(reader)
         self.rules = RuleQueries(reader)
@@ -41,3 +43,4 @@ class Records:
 
     def close(self) -> None:
         self._reader.close()
+        self._counter.close()
