@@ -4107,7 +4107,7 @@ export interface components {
         };
         /**
          * PushKey
-         * @description What a browser needs to subscribe.
+         * @description Values a browser needs to subscribe.
          */
         PushKey: {
             /** Key */
@@ -4716,7 +4716,7 @@ export interface components {
         };
         /**
          * StopReceipt
-         * @description What was stopped.
+         * @description The processes that were stopped.
          */
         StopReceipt: {
             /** Beyond */
