@@ -1,5 +1,6 @@
 """Answers on the page, by keyboard alone, while the SDK's client waits for them: given, edited, made into rules, undone."""
 
+import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -442,6 +443,25 @@ async def test_the_rules_are_tested_made_and_revoked_in_their_view(
     builtin = rules.get_by_role("region", name="Built-in floors")
     await expect(builtin.locator("li").first).to_be_hidden()
     made = rules.get_by_role("region", name="Allow", exact=True).locator("li", has_text="git push …")
+    await made.get_by_role("button", name="Disable rule").click()
+    await tab.sees(made, "disabled")
+    await tab.sees(tester, "→ ask, by rule")
+    await expect(made.get_by_role("button", name="Edit rule")).to_have_count(0)
+    await tab.remarks.get_by_role("button", name="Undo").last.click()
+    await tab.sees(tester, "→ allow, by rule")
+
+    scope = {"effect": "allow", "scope": "project", "workspace": str(workspace)}
+    other = await shared_person.post("rules", {**scope, "command": "git push -f"})
+    allows = rules.get_by_role("region", name="Allow", exact=True).locator("li", has_text="git push")
+    await expect(allows).to_have_text([re.compile("git push …"), re.compile("git push -f …")], timeout=MS)
+    await made.focus()
+    await tab.page.keyboard.press("Alt+ArrowDown")
+    await expect(allows).to_have_text([re.compile("git push -f …"), re.compile("git push …")], timeout=MS)
+    await expect(made).to_be_focused(timeout=MS)
+    await tab.sees(tester.locator("li.decides"), "git push -f …")
+    await shared_person.ask("DELETE", f"rules/{other['id']}")
+    await expect(allows).to_have_count(1, timeout=MS)
+
     await made.get_by_role("button", name="Edit rule").click()
     form = tab.page.get_by_role("dialog", name="Change rule")
     await expect(form.get_by_label("Pattern")).to_have_value("git push")

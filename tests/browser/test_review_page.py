@@ -74,7 +74,7 @@ async def test_two_of_three_hunks_are_kept_and_one_of_them_edited(
         await press(tab, "Control+Enter")
         told = await asked.told()
         await tab.reads(call, "done")
-        change = tab.detail.get_by_role("region", name="Diff")
+        change = tab.detail.get_by_role("region", name="Diff").first
         await expect(change).to_contain_text("line twenty-eight, by hand", timeout=MS)
         await expect(change).not_to_contain_text("and a half")
 
@@ -88,6 +88,101 @@ async def test_two_of_three_hunks_are_kept_and_one_of_them_edited(
     assert "\n-line 2\n+line two\n" in told.data["applied"]
     assert "\n-line twenty-eight\n+line twenty-eight, by hand\n" in told.data["review"]["patch"]
     assert "\n-and a half\n" in told.data["review"]["patch"]
+
+
+async def test_a_hunk_is_split_and_single_lines_of_it_are_rejected(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    """Two changes five lines apart are one hunk; the agent is told what was kept in part, and the page shows it later."""
+    before = "".join(f"x{number} = {number}\n" for number in range(1, 11))
+    after = before.replace("x2 = 2\n", "x2 = 20\n").replace("x7 = 7\n", "x7 = 70\ny7 = 77\n")
+    (workspace / "list.py").write_text(before)
+    async with agent(shared_home, workspace) as client:
+        asked = client.ask("write_file", path="list.py", content=after)
+        call = (await shared_person.question("list.py"))["call_id"]
+        await armed(send(tab))
+        await expect(hunk(tab, 1)).to_have_accessible_name("Hunk 1 of 1, kept", timeout=MS)
+        await press(tab, "h")
+        await expect(hunk(tab, 1)).to_have_accessible_name("Hunk 1 of 2, kept", timeout=MS)
+        await expect(hunk(tab, 1)).to_be_focused(timeout=MS)
+        await press(tab, "n", "]")
+        await reads(tab, 1, "rejected")
+        await hunk(tab, 2).get_by_role("button", name="Reject line 8").click()
+        await reads(tab, 2, "kept in part")
+        await press(tab, "m", "Escape", "x")  # the focus is on the removed line: it stays too
+        await expect(hunk(tab, 2).get_by_role("button", name="Reject removed line 7")).to_have_attribute(
+            "aria-pressed", "true", timeout=MS
+        )
+        await press(tab, "x")
+        await tab.sees(review(tab), "Agent will be told: kept some of its lines")
+        await press(tab, "Control+Enter")
+        told = await asked.told()
+        await tab.reads(call, "done")
+
+        sent = tab.detail.get_by_role("region", name="Diff").last
+        await expect(sent.locator(".removed")).to_have_text(
+            [re.compile("x2 = 20"), re.compile("y7 = 77")], timeout=MS
+        )
+        await expect(sent.locator(".tok-number").first).to_be_visible(timeout=MS)
+        await expect(sent.locator(".marked").first).to_have_text("20", timeout=MS)
+        await expect(tab.detail).to_contain_text("kept 0 of 1 hunk, 1 in part", timeout=MS)
+        await expect(sent).not_to_contain_text("@@ -")
+
+    assert (workspace / "list.py").read_text() == before.replace("x7 = 7\n", "x7 = 70\n")
+    assert "kept some of its lines and rejected the others" in told.text
+    assert "\n-y7 = 77\n" in told.data["review"]["patch"]
+    assert told.data["review"]["partly"] == 1
+
+
+async def test_the_panes_are_dragged_and_a_review_takes_the_whole_width(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    (workspace / "list.txt").write_text(BEFORE)
+    async with agent(shared_home, workspace) as client:
+        asked = client.ask("write_file", path="list.txt", content=AFTER)
+        await shared_person.question("list.txt")
+        await armed(send(tab))
+        divider = tab.page.get_by_role("separator", name="List and call")
+        was = await width_of(tab.detail)
+        await drag(tab, divider, -150)
+        assert await width_of(tab.detail) == pytest.approx(was + 150, abs=3)
+        await divider.focus()
+        await press(tab, "ArrowRight", "ArrowLeft")
+        await divider.dblclick()
+        assert await width_of(tab.detail) == pytest.approx(was, abs=3)
+
+        await hunk(tab, 1).focus()
+        await press(tab, "z")
+        await expect(tab.page.get_by_role("region", name="Inbox")).to_be_hidden(timeout=MS)
+        assert await width_of(tab.detail) > was + 300
+        await press(tab, "v")
+        sides = tab.page.get_by_role("separator", name="Old and new")
+        old = hunk(tab, 1).locator(".removed").first
+        was = await width_of(old)
+        await drag(tab, sides, -100)
+        assert await width_of(old) == pytest.approx(was - 100, abs=3)
+        await sides.dblclick()
+        await hunk(tab, 1).focus()
+        await press(tab, "v", "z")
+        await expect(tab.page.get_by_role("region", name="Inbox")).to_be_visible(timeout=MS)
+        await press(tab, "d")
+        assert (await asked.told()).status == "denied"
+
+
+async def width_of(element: Locator) -> float:
+    box = await element.bounding_box()
+    assert box is not None
+    return box["width"]
+
+
+async def drag(tab: Tab, divider: Locator, by: int) -> None:
+    box = await divider.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + 40
+    await tab.page.mouse.move(x, y)
+    await tab.page.mouse.down()
+    await tab.page.mouse.move(x + by, y, steps=4)
+    await tab.page.mouse.up()
 
 
 async def test_comments_reach_the_agent_with_all_of_it_kept(

@@ -7,7 +7,16 @@ import pytest
 from tests.support.sample_events import JournalFiles, daemon_stopped
 
 from handrail.store.database import open_reader
-from handrail.store.events import Event, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.events import (
+    Event,
+    FolderDistrusted,
+    FolderTrusted,
+    RuleAdded,
+    RuleDisabled,
+    RuleEnabled,
+    RuleRemoved,
+    RulesOrdered,
+)
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
 from handrail.store.journal import open_journal
 from handrail.store.rule_replay import RULE_EVENTS, RuleReplay, replay_rules
@@ -114,9 +123,29 @@ async def test_an_event_that_was_altered_or_added_is_not_used(kept: JournalFiles
     )
 
 
+async def test_rules_that_were_disabled_and_ordered_are_replayed_so(kept: JournalFiles) -> None:
+    await journal_with(
+        kept,
+        *STORY,
+        RuleDisabled(rule="r2", by="ann"),
+        RulesOrdered(rules=("r3", "r2"), by="ann"),
+        RuleDisabled(rule="r3", by="ann"),
+        RuleEnabled(rule="r3", by="ann"),
+        RuleDisabled(rule="unknown", by="ann"),
+    )
+    replay = replay_rules(kept.path)
+    assert [(record.rule.id, record.rule.disabled, record.rule.rank) for record in replay.rules] == [
+        ("r2", True, 2),
+        ("r3", False, 1),
+    ]
+    assert (replay.faults, replay.repair) == ((), ())
+    alter(kept, "UPDATE rules SET rule = json_remove(rule, '$.disabled') WHERE id = 'r2'")
+    assert replay_rules(kept.path).faults == ("The rule r2 in the database is not as its events have it.",)
+
+
 async def test_a_chain_that_was_recomputed_is_not_detected_here(kept: JournalFiles) -> None:
     await journal_with(kept, *STORY)
-    alter(kept, "UPDATE events SET payload = replace(payload, 'ls', 'rm') WHERE seq = 9")
+    alter(kept, "UPDATE events SET payload = replace(payload, '\"ls\"', '\"rm\"') WHERE seq = 9")
     recompute_chain(kept)
     replay = replay_rules(kept.path)
     assert [record.rule.command for record in replay.rules] == ["ls", "rm"]

@@ -79,6 +79,8 @@ WHOSE: dict[str, Area] = {
     "GET /api/rules": "person",
     "POST /api/rules": "person",
     "DELETE /api/rules/{id}": "person",
+    "PATCH /api/rules/{id}": "person",
+    "POST /api/rules/{id}/move": "person",
     "POST /api/rules/test": "person",
     "POST /api/rules/propose": "person",
     "GET /api/folders": "person",

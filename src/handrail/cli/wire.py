@@ -682,6 +682,9 @@ class Entry(TypedDict):
         | ActivityStarted
         | ActivityEnded
         | RuleAdded
+        | RuleDisabled
+        | RuleEnabled
+        | RulesOrdered
         | RuleRemoved
         | FolderTrusted
         | FolderDistrusted
@@ -1288,6 +1291,7 @@ class Result(TypedDict):
 class Rule(TypedDict):
     agent: str | None
     command: str | None
+    disabled: bool
     effect: Literal["allow", "ask", "deny"]
     expires_at: int | None
     host: str | None
@@ -1296,6 +1300,7 @@ class Rule(TypedDict):
     not_match: list[str]
     note: str
     path: str | None
+    rank: int
     scope: Literal["project", "session", "user"]
     server: str | None
     session: str | None
@@ -1328,10 +1333,30 @@ class RuleBody(TypedDict):
     workspace: NotRequired[str | None]
 
 
+class RuleDisabled(TypedDict):
+    by: str
+    kind: Literal["RuleDisabled"]
+    rule: str
+
+
+class RuleEnabled(TypedDict):
+    by: str
+    kind: Literal["RuleEnabled"]
+    rule: str
+
+
+class RulePlaceBody(TypedDict):
+    before: NotRequired[str | None]
+
+
 class RuleRemoved(TypedDict):
     by: str
     kind: Literal["RuleRemoved"]
     rule: str
+
+
+class RuleSwitchBody(TypedDict):
+    enabled: bool
 
 
 class RuleView(TypedDict):
@@ -1346,6 +1371,12 @@ class RuleView(TypedDict):
     rule: Rule
     says: str
     words: str
+
+
+class RulesOrdered(TypedDict):
+    by: str
+    kind: Literal["RulesOrdered"]
+    rules: list[str]
 
 
 class RulesView(TypedDict):
@@ -2070,6 +2101,10 @@ class Post(Protocol):
     @overload
     def __call__(self, a: Literal["rules"], b: Literal["test"], /, *, body: TestBody) -> TestView: ...
     @overload
+    def __call__(
+        self, a: Literal["rules"], b: str, c: Literal["move"], /, *, body: RulePlaceBody
+    ) -> RuleView: ...
+    @overload
     def __call__(self, a: Literal["sign-in"], /, *, body: SignInBody) -> SignedIn: ...
     @overload
     def __call__(
@@ -2142,6 +2177,9 @@ class Post(Protocol):
 class Patch(Protocol):
     """PATCH below `/api`."""
 
+    @overload
+    def __call__(self, a: Literal["rules"], b: str, /, *, body: RuleSwitchBody) -> RuleView: ...
+    @overload
     def __call__(self, a: Literal["threads"], b: str, /, *, body: RenameBody) -> ThreadView: ...
 
 

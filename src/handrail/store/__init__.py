@@ -23,7 +23,7 @@ EXPORTS = {
         "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped EditorPaired EditorRefused EditorRevoked "
         "Entry Event FilesRestored "
         "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted "
-        "RuleAdded RuleRemoved SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
+        "RuleAdded RuleDisabled RuleEnabled RuleRemoved RulesOrdered SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
         "TerminalOpened TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened "
         "ThreadRenamed"
     ),
@@ -38,7 +38,7 @@ EXPORTS = {
     "query": "Where",
     "records": "Records open_records",
     "rule_replay": "RuleReplay replay_rules",
-    "rules": "FolderRecord RuleRecord RuleUse",
+    "rules": "FolderRecord RULE_KINDS RuleEvent RuleRecord RuleUse apply_to_rules encode_rule",
     "search_index": "Hits SearchHit SearchIndex open_index",
     "search_query": "BadQuery Term",
     "terminals": "TerminalRecord TypedRecord",

@@ -30,7 +30,15 @@ from handrail.store.events import Event
 from handrail.store.file_changes import FilesRestored
 from handrail.store.journal_compaction import JournalCompacted
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
-from handrail.store.rules import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.rules import (
+    FolderDistrusted,
+    FolderTrusted,
+    RuleAdded,
+    RuleDisabled,
+    RuleEnabled,
+    RuleRemoved,
+    RulesOrdered,
+)
 from handrail.store.terminals import (
     TerminalAsked,
     TerminalEnded,
@@ -72,7 +80,15 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, 
             return terminals.statements(seq, at, event)
         case TerminalTyped() | TerminalTaken() | TerminalReleased() | TerminalAsked() | TerminalWentOn():
             return [terminals.sharing_statement(seq, at, event)]
-        case RuleAdded() | RuleRemoved() | FolderTrusted() | FolderDistrusted():
+        case (
+            RuleAdded()
+            | RuleRemoved()
+            | RuleDisabled()
+            | RuleEnabled()
+            | RulesOrdered()
+            | FolderTrusted()
+            | FolderDistrusted()
+        ):
             return [rules.statement(seq, at, event)]
         case FilesRestored():
             return file_changes.restored(seq, at, event)

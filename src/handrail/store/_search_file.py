@@ -85,14 +85,17 @@ class SearchFile:
     def __init__(self, path: Path) -> None:
         self._one = threading.Lock()
         self._writer = _opened(path)
-        self._reader = _connect(path)
-        self._reader.execute("PRAGMA query_only = ON")
+        self._reader = _open_reader(path)
+        self._counter: sqlite3.Connection | None = None
+        self._path = path
 
     def close(self) -> None:
-        """Interrupt a running write, which the next start repeats, and close both connections."""
+        """Interrupt a running write, which the next start repeats, and close all connections."""
         self._writer.interrupt()
         with self._one:
             self._reader.close()
+            if self._counter is not None:
+                self._counter.close()
             self._writer.close()
 
     def upto(self) -> int:
@@ -160,14 +163,21 @@ class SearchFile:
     def calls_with(
         self, words: str, phrase: bool, kinds: Sequence[str], most: int | None
     ) -> list[tuple[str, int]]:
-        """Return the calls whose input or output has all these words, or this phrase, and when; newest first."""
+        """Return the calls whose input or output has all these words, or this phrase, and when; newest first.
+
+        Without `most` there may be very many, so this has its own connection, and a search need not wait for it.
+        """
         typed = words_of(words)
         if not typed:
             return []
         expression = question("text", side_by_side(typed) if phrase else all_of(typed), None)
         listed = ", ".join("?" * len(kinds))
         sql = f"{_CALLS_WITH} AND kind IN ({listed}) ORDER BY words.rowid DESC LIMIT ?"
-        return self._reader.execute(sql, (expression, *kinds, -1 if most is None else most)).fetchall()
+        if most is not None:
+            return self._reader.execute(sql, (expression, *kinds, most)).fetchall()
+        if self._counter is None:
+            self._counter = _open_reader(self._path)
+        return self._counter.execute(sql, (expression, *kinds, -1)).fetchall()
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -215,6 +225,12 @@ def _opened(path: Path) -> sqlite3.Connection:
         path.with_name(path.name + end).unlink(missing_ok=True)
     connection = _connect(path)
     connection.executescript(resources.files("handrail.store").joinpath("search_schema.sql").read_text())
+    return connection
+
+
+def _open_reader(path: Path) -> sqlite3.Connection:
+    connection = _connect(path)
+    connection.execute("PRAGMA query_only = ON")
     return connection
 
 

@@ -71,7 +71,7 @@ class CallTable:
         """Count the calls that match. Raises BadQuery."""
         query = parse_query(q)
         where, _ = await self._match(query.without("status"), Where())
-        statuses = await self._records.calls.count_by_status(where)
+        statuses = await self._records.call_counts.by_status(where)
         total = sum(count for status, count in statuses.items() if query.accepts_status(status))
         return StatusCounts(total=total, statuses=statuses)
 

@@ -193,6 +193,21 @@ class CallPlace(NamedTuple):
     thread: str | None
 
 
+class CallCounts(Queries):
+    """Counts over many calls."""
+
+    async def by_status(self, where: Where) -> dict[Status, int]:
+        """Count calls by their ending, which an index can do; only the status of open ones is derived."""
+        sql = f"SELECT calls.ending, count(*) FROM calls{where} GROUP BY 1"
+        counts = dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
+        if counts.pop(None, 0):
+            still_open = where.copy()
+            still_open.plain("calls.ending IS NULL")
+            sql = f"SELECT {STATUS}, count(*) FROM calls{still_open} GROUP BY 1"
+            counts |= dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
+        return counts
+
+
 class CallQueries(Queries):
     """Queries for calls."""
 
@@ -235,17 +250,6 @@ class CallQueries(Queries):
     async def newest(self) -> int:
         """Return the position of the newest call; 0 without calls."""
         return (await self._all(lambda row: int(row[0]), "SELECT coalesce(max(opened_seq), 0) FROM calls"))[0]
-
-    async def count_by_status(self, where: Where) -> dict[Status, int]:
-        """Count calls by their ending, which an index can do; only the status of open ones is derived."""
-        sql = f"SELECT calls.ending, count(*) FROM calls{where} GROUP BY 1"
-        counts = dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
-        if counts.pop(None, 0):
-            still_open = where.copy()
-            still_open.plain("calls.ending IS NULL")
-            sql = f"SELECT {STATUS}, count(*) FROM calls{still_open} GROUP BY 1"
-            counts |= dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
-        return counts
 
     async def get(self, id: str) -> CallHistory | None:
         details = await self._details("WHERE calls.id = ?", id)

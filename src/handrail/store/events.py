@@ -28,7 +28,16 @@ from handrail.store.editors import EditorPaired, EditorRefused, EditorRevoked
 from handrail.store.file_changes import FilesRestored
 from handrail.store.journal_compaction import JournalCompacted
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
-from handrail.store.rules import FolderDistrusted, FolderTrusted, PolicyAccepted, RuleAdded, RuleRemoved
+from handrail.store.rules import (
+    FolderDistrusted,
+    FolderTrusted,
+    PolicyAccepted,
+    RuleAdded,
+    RuleDisabled,
+    RuleEnabled,
+    RuleRemoved,
+    RulesOrdered,
+)
 from handrail.store.terminals import (
     TerminalAsked,
     TerminalClosed,
@@ -104,6 +113,9 @@ Event = Annotated[
     | ActivityStarted
     | ActivityEnded
     | RuleAdded
+    | RuleDisabled
+    | RuleEnabled
+    | RulesOrdered
     | RuleRemoved
     | FolderTrusted
     | FolderDistrusted
@@ -181,7 +193,10 @@ __all__ = [
     "PromptDropped",
     "PromptSent",
     "RuleAdded",
+    "RuleDisabled",
+    "RuleEnabled",
     "RuleRemoved",
+    "RulesOrdered",
     "SessionBound",
     "SignInRevoked",
     "TerminalAsked",

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
+from handrail.store.rules import RULE_KINDS
 
 BATCH = 512
 """Events considered at a time: bounds how long one transaction blocks the writer, and the size of its event."""
@@ -224,10 +225,7 @@ class _Fold:
 
 
 _KEPT_KINDS = (
-    "RuleAdded",
-    "RuleRemoved",
-    "FolderTrusted",
-    "FolderDistrusted",
+    *RULE_KINDS,
     "PolicyAccepted",
     "CredentialIssued",
     "CredentialRevoked",

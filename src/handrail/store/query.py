@@ -25,15 +25,27 @@ AMONG_IDS = "IN (SELECT value FROM json_each(?))"
 class Reader:
     """One read connection. A query must fetch all its rows: an open cursor blocks the WAL checkpoint."""
 
-    def __init__(self, path: Path) -> None:
-        self._connection = open_reader(path)
+    def __init__(self, path: Path, *, lazy: bool = False) -> None:
+        """With `lazy`, the connection is opened at the first read."""
+        self._path = path
+        self._connection = None if lazy else open_reader(path)
         self._one = CapacityLimiter(1)
 
+    def another(self) -> "Reader":
+        """A reader of the same file that does not wait for this one."""
+        return Reader(self._path, lazy=True)
+
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        return await to_thread.run_sync(query, self._connection, limiter=self._one)
+        return await to_thread.run_sync(self._run, query, limiter=self._one)
+
+    def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        if self._connection is None:
+            self._connection = open_reader(self._path)
+        return query(self._connection)
 
     def close(self) -> None:
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
 
 class Queries:

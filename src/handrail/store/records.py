@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from handrail.store.approvals import ApprovalQueries
-from handrail.store.calls import CallQueries
+from handrail.store.calls import CallCounts, CallQueries
 from handrail.store.credentials import CredentialQueries
 from handrail.store.file_changes import ChangeQueries
 from handrail.store.operations import OperationQueries
@@ -30,7 +30,10 @@ class Records:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+        self._counter = reader.another()
+        """For counts over many calls, which must not delay other reads."""
         self.calls = CallQueries(reader)
+        self.call_counts = CallCounts(self._counter)
         self.approvals = ApprovalQueries(reader)
         self.terminals = TerminalQueries(reader)
         self.rules = RuleQueries(reader)
@@ -41,3 +44,4 @@ class Records:
 
     def close(self) -> None:
         self._reader.close()
+        self._counter.close()

@@ -17,12 +17,10 @@ from handrail.store.events import decode
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
 from handrail.store.journal_compaction import find_gap_before
 from handrail.store.rules import (
-    FolderDistrusted,
+    RULE_KINDS,
     FolderRecord,
-    FolderTrusted,
-    RuleAdded,
+    RuleEvent,
     RuleRecord,
-    RuleRemoved,
     folder_of,
     rule_of,
     statement,
@@ -63,11 +61,11 @@ def replay_rules(path: Path) -> RuleReplay:
         )
 
 
-RULE_EVENTS = """
+RULE_EVENTS = f"""
 SELECT *, (SELECT before.chain FROM events AS before WHERE before.seq < events.seq
            ORDER BY before.seq DESC LIMIT 1) AS before_chain,
           (SELECT max(before.seq) FROM events AS before WHERE before.seq < events.seq) AS before_seq
-FROM events WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted') ORDER BY seq"""
+FROM events WHERE kind IN ({", ".join(f"'{kind}'" for kind in RULE_KINDS)}) ORDER BY seq"""
 _IN_FORCE = "SELECT * FROM rules WHERE removed_at IS NULL ORDER BY added_seq"
 _FOLDERS = "SELECT * FROM folders ORDER BY folder"
 _NOUNS = {"rules": "rule", "folders": "trusted folder"}
@@ -94,7 +92,7 @@ def _replay(tables: sqlite3.Connection, row: sqlite3.Row, before: bytes) -> str:
         event = decode(row["payload"])
     except ValidationError:
         return f"Event {row['seq']} ({row['kind']}) cannot be read, so it is not used."
-    if isinstance(event, RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted):
+    if isinstance(event, RuleEvent):
         tables.execute(*statement(row["seq"], row["at"], event))
     return ""
 

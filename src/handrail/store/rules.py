@@ -3,7 +3,9 @@
 Rules from configuration files are not recorded here. A removed rule keeps its row, with who removed it.
 """
 
+import json
 import sqlite3
+from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -35,6 +37,33 @@ class RuleRemoved:
 
     kind: Literal["RuleRemoved"] = "RuleRemoved"
     rule: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleDisabled:
+    """A person switched a rule off. It is kept, and decides nothing until it is enabled again."""
+
+    kind: Literal["RuleDisabled"] = "RuleDisabled"
+    rule: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleEnabled:
+    """A person switched a rule on again."""
+
+    kind: Literal["RuleEnabled"] = "RuleEnabled"
+    rule: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesOrdered:
+    """A person put rules of one effect and scope in this order: the first one that matches is named and counted."""
+
+    kind: Literal["RulesOrdered"] = "RulesOrdered"
+    rules: tuple[str, ...]
     by: str
 
 
@@ -133,13 +162,53 @@ def _rule_adapter() -> TypeAdapter[Rule]:
 _RULE_COLUMNS = column_names(RuleRecord, "rule")
 _FOLDER_COLUMNS = column_names(FolderRecord)
 
-_OfRule = RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted
+RuleEvent = (
+    RuleAdded | RuleRemoved | RuleDisabled | RuleEnabled | RulesOrdered | FolderTrusted | FolderDistrusted
+)
+RULE_KINDS = (
+    "RuleAdded",
+    "RuleRemoved",
+    "RuleDisabled",
+    "RuleEnabled",
+    "RulesOrdered",
+    "FolderTrusted",
+    "FolderDistrusted",
+)
 
 
-def statement(seq: int, at: int, event: _OfRule) -> Statement:
+def encode_rule(rule: Rule) -> str:
+    """A rule as JSON. Fields that are newer than stored digests of rules are left out where they say nothing."""
+    newer = {name for name in ("disabled", "rank") if not getattr(rule, name)}
+    return _rule_adapter().dump_json(rule, exclude=newer).decode()
+
+
+def apply_to_rules(rules: dict[str, Rule], event: RuleEvent) -> None:
+    """Change these rules, by id, as the tables are changed by the event."""
+    match event:
+        case RuleAdded(rule=rule):
+            rules[rule.id] = rule
+        case RuleRemoved(rule=id):
+            rules.pop(id, None)
+        case RuleDisabled(rule=id) | RuleEnabled(rule=id) if id in rules:
+            rules[id] = replace(rules[id], disabled=isinstance(event, RuleDisabled))
+        case RulesOrdered(rules=ids):
+            for rank, each in enumerate(ids, 1):
+                if each in rules:
+                    rules[each] = replace(rules[each], rank=rank)
+        case _:
+            pass
+
+
+def statement(seq: int, at: int, event: RuleEvent) -> Statement:  # noqa: PLR0911 - one for each event
     match event:
         case RuleAdded(rule=rule, by=by, approval=approval):
-            return (_ADDED, (rule.id, _rule_adapter().dump_json(rule).decode(), by, approval, at, seq))
+            return (_ADDED, (rule.id, encode_rule(rule), by, approval, at, seq))
+        case RuleDisabled(rule=id):
+            return (_DISABLED, (id,))
+        case RuleEnabled(rule=id):
+            return (_ENABLED, (id,))
+        case RulesOrdered(rules=ids):
+            return (_ORDERED, (json.dumps(dict(zip(ids, range(1, len(ids) + 1), strict=True))),))
         case RuleRemoved(rule=id, by=by):
             return (_REMOVED, (at, by, id))
         case FolderTrusted(folder=folder, config=config, by=by):
@@ -155,6 +224,13 @@ ON CONFLICT (id) DO UPDATE SET rule = excluded.rule, "by" = excluded."by", appro
     added_at = excluded.added_at, added_seq = excluded.added_seq, removed_at = NULL, removed_by = NULL
 WHERE removed_at IS NOT NULL"""
 _REMOVED = "UPDATE rules SET removed_at = ?, removed_by = ? WHERE id = ? AND removed_at IS NULL"
+_DISABLED = (
+    "UPDATE rules SET rule = json_set(rule, '$.disabled', json('true')) WHERE id = ? AND json_valid(rule)"
+)
+_ENABLED = "UPDATE rules SET rule = json_remove(rule, '$.disabled') WHERE id = ? AND json_valid(rule)"
+_ORDERED = """
+UPDATE rules SET rule = json_set(rule, '$.rank', places.value) FROM json_each(?) AS places
+WHERE rules.id = places.key AND json_valid(rule)"""
 _TRUSTED = """
 INSERT INTO folders (folder, config, "by", trusted_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (folder) DO UPDATE SET config = excluded.config, "by" = excluded."by",

@@ -105,6 +105,7 @@ class SearchIndex:
         self._journal = journal
         self._records = records
         self._reading = anyio.CapacityLimiter(1)
+        self._counting = anyio.CapacityLimiter(1)
         self._upto = 0
         self._again = AGAIN
         self._compacted_before = 0
@@ -154,7 +155,12 @@ class SearchIndex:
         if not kinds:
             return NO_CALLS
         texts = await anyio.to_thread.run_sync(
-            self._file.calls_with, term.text, term.quoted, kinds, most, limiter=self._reading
+            self._file.calls_with,
+            term.text,
+            term.quoted,
+            kinds,
+            most,
+            limiter=self._counting if most is None else self._reading,
         )
         after = texts[-1][1] if most is not None and len(texts) == most else None
         return CallsWithWord([call for call, _ in texts], after)

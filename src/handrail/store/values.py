@@ -120,6 +120,10 @@ class Rule:
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
     """Examples that were checked when the rule was created."""
+    disabled: bool = False
+    """A person switched it off; it stays in the list."""
+    rank: int = 0
+    """Its place among rules of the same effect and scope, from 1; 0: after those, in the order they were made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

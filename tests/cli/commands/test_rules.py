@@ -170,7 +170,7 @@ def test_a_rule_in_a_file_is_removed_there(handrail: Home) -> None:
     (row,) = made(handrail)
     assert row["source"] == ".handrail/config.toml:1"
     refused = handrail.run("rules", "remove", row["id"])
-    assert (refused.code, "stands in .handrail/config.toml:1. Remove it there." in refused.err) == (1, True)
+    assert (refused.code, "stands in .handrail/config.toml:1. Change it there." in refused.err) == (1, True)
 
 
 def test_what_is_answered_alike_again_and_again_is_suggested_with_the_command_for_it(
@@ -213,3 +213,26 @@ def test_what_decides_needs_a_person_and_looking_does_not(handrail: Home, agent:
     assert re.findall(r"ended (\d+)", output) == ["0", "0", *["1"] * (len(tries) - 2)]
     assert output.count("Do it on the page") == len(tries) - 2
     assert [row["id"] for row in made(handrail)] == [rule]
+
+
+def test_a_rule_is_disabled_enabled_moved_and_edited(handrail: Home, agent: Agent) -> None:
+    handrail.ok("rules", "add", "allow", "touch")
+    handrail.ok("rules", "add", "allow", "touch b")
+    first, second = made(handrail)
+    off = handrail.ok("rules", "disable", first["id"])
+    assert (
+        f"Disabled {first['id']}: allow `touch …` in this project · not in force: It is disabled." in off.out
+    )
+    assert handrail.ok("rules", "test", "touch a", "--json").json["effect"] == "ask"
+    assert handrail.ok("rules", "enable", first["id"], "--json").json["disabled"] is False
+    assert handrail.ok("rules", "test", "touch b", "--json").json["rule"] == first["id"]
+    handrail.ok("rules", "move", second["id"], "--before", first["id"])
+    assert handrail.ok("rules", "test", "touch b", "--json").json["rule"] == second["id"]
+    handrail.ok("rules", "move", second["id"], "--last")
+    assert [row["id"] for row in made(handrail)] == [first["id"], second["id"]]
+    handrail.ok("rules", "edit", second["id"], "mkdir", "--note", "Folders are fine.")
+    changed = made(handrail)[-1]
+    assert (changed["command"], changed["note"], changed["effect"]) == ("mkdir", "Folders are fine.", "allow")
+    assert second["id"] not in {row["id"] for row in made(handrail)}
+    refused = handrail.run("rules", "move", first["id"])
+    assert (refused.code, "Give --before ID, or --last." in refused.err) == (2, True)

@@ -1,4 +1,4 @@
--- handrail.db: user_version 8
+-- handrail.db: user_version 9
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -33,7 +33,7 @@ CREATE INDEX compacted_by_record ON compacted (recorded_seq);
 CREATE INDEX events_of_compactions ON events (seq) WHERE kind = 'JournalCompacted';
 
 CREATE INDEX events_of_rules ON events (seq)
-    WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted');
+    WHERE kind IN ('RuleAdded', 'RuleRemoved', 'RuleDisabled', 'RuleEnabled', 'RulesOrdered', 'FolderTrusted', 'FolderDistrusted');
 
 CREATE INDEX events_of_starts ON events (seq) WHERE kind = 'DaemonStarted';
 

@@ -12,7 +12,15 @@ from handrail.gate.rules.policy_snapshot import (
     compare_settings,
     decode_baseline,
 )
-from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.events import (
+    FolderDistrusted,
+    FolderTrusted,
+    RuleAdded,
+    RuleDisabled,
+    RuleEnabled,
+    RuleRemoved,
+    RulesOrdered,
+)
 from handrail.store.values import Rule
 
 MAKE = Rule(id="r1", effect="allow", command="make", scope="project", workspace="/w")
@@ -59,6 +67,23 @@ def test_events_change_the_snapshot_as_they_change_the_rules() -> None:
         after = after.apply(event)
     assert (dict(after.rules), dict(after.folders)) == ({}, {"/v": "sha"})
     assert after.settings == SNAPSHOT.settings
+
+
+def test_a_disabled_rule_and_the_order_of_rules_are_part_of_the_snapshot() -> None:
+    disabled = SNAPSHOT.apply(RuleDisabled(rule="r1", by="ann"))
+    assert disabled.rules_hash != SNAPSHOT.rules_hash
+    (change,) = compare_rules(disabled, SNAPSHOT)
+    was = "changed: rule r1: allow `make …` in this project, /w"
+    assert str(change).startswith(f"{was}, disabled → rule r1: ")
+    assert disabled.apply(RuleEnabled(rule="r1", by="ann")).rules_hash == SNAPSHOT.rules_hash
+    assert SNAPSHOT.apply(RulesOrdered(rules=("r1",), by="ann")).rules_hash != SNAPSHOT.rules_hash
+    assert SNAPSHOT.apply(RuleDisabled(rule="unknown", by="ann")) == SNAPSHOT
+
+
+def test_the_digest_of_rules_is_that_of_versions_without_a_switch() -> None:
+    """The keeper's baseline outlives an upgrade: a new field must not make every accepted policy a changed one."""
+    rules = PolicySnapshot(rules={"r1": Rule(id="r1", effect="deny", command="git push")})
+    assert rules.rules_hash == "8fdea8d07367d7c937a29eb0328fd7678d768fbc6b0e4baf6a4077f267a64af1"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,14 @@ from handrail.errors import Conflict, Unwritable
 from handrail.gate.rules.rule_builder import BadRule
 from handrail.gate.rules.rules import Rules, UnknownRule, UserRules
 from handrail.gate.rules.trust import TrustedFolder
-from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.events import (
+    FolderDistrusted,
+    FolderTrusted,
+    RuleAdded,
+    RuleDisabled,
+    RuleEnabled,
+    RuleRemoved,
+)
 from handrail.store.journal import Journal, open_journal
 from handrail.store.values import Caller, Claim, Effect, Rule
 
@@ -165,6 +172,43 @@ async def test_a_rule_of_the_user_allows_in_trusted_folders_and_forbids_everywhe
         await at.rules.distrust(str(at.root), ANN)
         assert at.effect("make") == "ask"
         assert [type(fact) for fact in await facts(at.journal)][-2:] == [FolderTrusted, FolderDistrusted]
+
+
+async def test_a_disabled_rule_decides_nothing_until_it_is_enabled(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        allows = await at.add(command="make")
+        denies = await at.add(command="git push", effect="deny")
+        await at.rules.switch(allows.id, False, ANN)
+        await at.rules.switch(denies.id, False, ANN)
+        assert (at.effect("make"), at.effect("git push")) == ("ask", "ask")
+        assert [each.says for each in at.rules.listing() if each.rule.command] == ["It is disabled."] * 2
+        assert await at.rules.switch(allows.id, False, ANN) is None
+        await at.rules.switch(allows.id, True, ANN)
+        await at.rules.switch(denies.id, True, ANN)
+        assert (at.effect("make"), at.effect("git push")) == ("allow", "deny")
+        switches = [RuleDisabled, RuleDisabled, RuleEnabled, RuleEnabled]
+        assert [type(fact) for fact in await facts(at.journal)][-4:] == switches
+        with pytest.raises(UnknownRule):
+            await at.rules.switch("r0", True, ANN)
+
+
+async def test_the_order_says_which_matching_rule_decides(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        first, second = await at.add(command="make"), await at.add(command="make test")
+        denies = await at.add(command="git push", effect="deny")
+        assert at.decides("make test") == ("allow", first.id)
+        await at.rules.move(second.id, first.id, ANN)
+        assert at.decides("make test") == ("allow", second.id)
+        third = await at.add(command="make all")
+        order = [
+            each.rule.id for each in at.rules.listing() if each.rule.effect == "allow" and each.rule.command
+        ]
+        assert order == [second.id, first.id, third.id]
+        await at.rules.move(second.id, None, ANN)
+        assert at.decides("make test") == ("allow", first.id)
+        assert await at.rules.move(second.id, None, ANN) is None
+        with pytest.raises(BadRule, match="another effect"):
+            await at.rules.move(second.id, denies.id, ANN)
 
 
 async def test_a_rule_ends_at_its_hour(tmp_path: Path) -> None:

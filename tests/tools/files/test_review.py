@@ -15,10 +15,10 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.tool import Refusal, Tool
 from handrail.store.values import Comment
-from handrail.tools.files.diff import changed
+from handrail.tools.files.diff import Anchored, changed
 from handrail.tools.files.edit_tools import ApplyDiffInput, WriteFileInput
 from handrail.tools.files.file_change import ChangePlan
-from handrail.tools.files.review import Fate, fates, review
+from handrail.tools.files.review import Fate, fates, is_selection, review
 
 pytestmark = pytest.mark.anyio
 
@@ -78,6 +78,7 @@ async def test_a_person_keeps_two_of_three_hunks_and_edits_one_and_the_agent_is_
     assert data["review"] == {
         "hunks": 3,
         "kept": 2,
+        "partly": 0,
         "rejected": 0,
         "edited": 1,
         "patch": patch,
@@ -180,7 +181,7 @@ async def test_a_deletion_can_be_reviewed_into_a_change_or_into_nothing(desk: To
     result = await tool.run(kept, desk.call("apply_diff"))
     assert (desk.root / "a.txt").read_text() == "one\n"
     assert result.text.startswith("Wrote a.txt (+0 -1 lines")
-    assert "edited it" in result.text
+    assert "kept some of its lines" in result.text
 
 
 async def test_a_mode_change_goes_with_what_is_kept_and_falls_with_what_is_rejected(desk: ToolRunner) -> None:
@@ -289,6 +290,34 @@ def test_each_hunk_is_told_as_what_became_of_it(sizes: list[tuple[int, int]], ch
     end = [b"end %d\n" % at for at in range(9)]
     assert len(changed(old + end, new + end)) == len(sizes)
     assert fates(old + end, new + end, final + end) == expected
+
+
+def test_lines_that_are_kept_and_rejected_one_by_one_are_told_as_kept_in_part() -> None:
+    old = [b"import os\n", b"one\n", b"two\n", b"end\n"]
+    new = [b"import os\n", b"ONE\n", b"TWO\n", b"THREE\n", b"end\n"]
+    for line, left in (
+        (b"", [b"import os\n", b"ONE\n", b"THREE\n", b"end\n"]),
+        (b"", [b"import os\n", b"two\n", b"TWO\n", b"end\n"]),
+        (b"mine\n", [b"import os\n", b"ONE\n", b"mine\n", b"end\n"]),
+    ):
+        seen = review("a.py", b"".join(old), b"".join(new), b"".join(left))
+        assert seen.fates == ("edited" if line else "partly",)
+        assert ("kept some of its lines" in seen.words) is (line == b"")
+        assert seen.patch.rstrip() in seen.words
+    assert is_selection(old, new, [old[0], *new[1:3], old[3]])
+    assert not is_selection(old, new, [new[1], new[4]])  # an unchanged line is gone
+
+
+@given(st.data())
+def test_every_selection_of_changed_lines_is_recognised(data: st.DataObject) -> None:
+    line = st.sampled_from([b"a\n", b"b\n", b"c\n"])
+    old, new = data.draw(st.lists(line, max_size=8)), data.draw(st.lists(line, max_size=8))
+    left: list[bytes] = []
+    for tag, begin, end, first, last in Anchored(old, new).get_opcodes():
+        lines = old[begin:end] if tag == "equal" else [*old[begin:end], *new[first:last]]
+        left += [each for each in lines if tag == "equal" or data.draw(st.booleans())]
+    assert is_selection(old, new, left)
+    assert not is_selection(old, new, [*left, b"mine\n"])
 
 
 @given(st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d"]), max_size=8), st.data())

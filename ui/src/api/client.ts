@@ -65,6 +65,8 @@ export class Api {
   rules = (workspace?: string) => dataOf(this.http.GET("/api/rules", { params: { query: workspace ? { workspace } : {} } }));
   makeRule = (rule: RuleBody) => dataOf(this.http.POST("/api/rules", { body: sent(rule) }));
   revoke = (id: string) => dataOf(this.http.DELETE("/api/rules/{id}", at({ id })));
+  switchRule = (id: string, enabled: boolean) => dataOf(this.http.PATCH("/api/rules/{id}", { ...at({ id }), body: { enabled } }));
+  moveRule = (id: string, before: string | null) => dataOf(this.http.POST("/api/rules/{id}/move", { ...at({ id }), body: { before } }));
   testCall = ({ rule, ...body }: TestBody) => dataOf(this.http.POST("/api/rules/test", { body: sent({ ...body, rule: rule ? sent(rule) : null }) }));
   propose = (rule: RuleBody, approval: string | null = null) => dataOf(this.http.POST("/api/rules/propose", { body: { rule: sent(rule), approval } }));
   signIns = () => dataOf(this.http.GET("/api/sign-ins"));

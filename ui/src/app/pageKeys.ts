@@ -24,6 +24,7 @@ export function pageKeys(controller: InboxController): KeyBinding[] {
     { key: "f", does: "complete the call…", act: () => onOpen(controller, () => (controller.completing = true)) },
     { key: "x", does: "select the row, in all calls", act: () => controller.toggleSelection?.() },
     { key: "v", does: "diff: unified or side by side", act: () => settings.setSplit(!settings.split) },
+    { key: "z", does: "open call: full width", act: () => (settings.fullWidth = !settings.fullWidth) },
     { key: "g i", does: "go to the inbox", act: () => route.go("inbox") },
     { key: "g c", does: "go to all calls", act: () => route.go("calls") },
     { key: "g t", does: "go to the threads", act: () => route.go("threads") },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { actorText, deciderText, fullTime, reviewText, timeOfDay, timeParts } from "./callTimes.ts";
+import { actorText, deciderText, fullTime, sentReview, timeOfDay, timeParts } from "./callTimes.ts";
 
 const call = {
   status: "done", started_at: 0, asked_at: 0, answered_at: 109_000, answered_by: "a person on the page", edited: false, ran_at: 109_000, ended_at: 109_100,
@@ -39,7 +39,8 @@ test("a time of day has its date only on another day", () => {
 });
 
 test("a reviewed change says how many hunks were kept", () => {
-  assert.equal(reviewText({ hunks: 3, kept: 1, rejected: 1, edited: 1 }), "kept 1 of 3 hunks, edited 1");
-  assert.equal(reviewText({ hunks: 1, kept: 1, edited: 0 }), "kept 1 of 1 hunk");
-  assert.equal(reviewText(undefined), "");
+  assert.equal(sentReview({ hunks: 3, kept: 1, rejected: 1, edited: 1 })?.summary, "kept 1 of 3 hunks, edited 1");
+  assert.equal(sentReview({ hunks: 3, kept: 1, partly: 2, rejected: 0, edited: 0 })?.summary, "kept 1 of 3 hunks, 2 in part");
+  assert.equal(sentReview({ hunks: 1, kept: 1, edited: 0 })?.summary, "kept 1 of 1 hunk");
+  assert.equal(sentReview(undefined), null);
 });

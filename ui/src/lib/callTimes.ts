@@ -65,10 +65,20 @@ function two(value: number): string {
   return String(value).padStart(2, "0");
 }
 
-/** What a person made of a proposed change: `kept 1 of 3 hunks, edited 1`; empty if there was no review. */
-export function reviewText(review: unknown): string {
-  if (typeof review !== "object" || review === null) return "";
-  const { hunks, kept, edited } = review as Readonly<Record<string, unknown>>;
-  if (typeof hunks !== "number" || typeof kept !== "number") return "";
-  return `kept ${kept} of ${hunks} ${hunks === 1 ? "hunk" : "hunks"}${edited ? `, edited ${String(edited)}` : ""}`;
+/** A review as the result of its call has it. */
+export interface SentReview {
+  /** `kept 1 of 3 hunks, edited 1`. */
+  readonly summary: string;
+  /** From the proposed to the written content; empty if they are equal. */
+  readonly patch: string;
+  readonly comments: readonly { readonly line: number; readonly on: string; readonly text: string }[];
+}
+
+/** The review in the data of a result; null if there was none. */
+export function sentReview(data: unknown): SentReview | null {
+  if (typeof data !== "object" || data === null) return null;
+  const { hunks, kept, partly, edited, patch, comments } = data as Readonly<Record<string, unknown>>;
+  if (typeof hunks !== "number" || typeof kept !== "number") return null;
+  const counts = [`kept ${kept} of ${hunks} ${hunks === 1 ? "hunk" : "hunks"}`, partly ? `${String(partly)} in part` : "", edited ? `edited ${String(edited)}` : ""];
+  return { summary: counts.filter(Boolean).join(", "), patch: typeof patch === "string" ? patch : "", comments: Array.isArray(comments) ? (comments as SentReview["comments"]) : [] };
 }

@@ -6,8 +6,8 @@
 import { parseUnifiedDiff } from "./parseDiff.ts";
 import { diffSequences, type SequenceChange, type Span } from "./sequenceDiff.ts";
 
-/** Keep the proposal, reject it, or use the person's text. */
-export type HunkChoice = "keep" | "reject" | { readonly text: string };
+/** Keep the proposal, reject it, reject some of its changed lines (by `lineName`), or use the person's text. */
+export type HunkChoice = "keep" | "reject" | { readonly without: ReadonlySet<string> } | { readonly text: string };
 
 export interface Hunk {
   /** Line ranges in the old file and in the proposal; counted from 0. */
@@ -27,6 +27,8 @@ export interface ProposedFile {
 export interface Tally {
   readonly hunks: number;
   readonly kept: number;
+  /** Hunks of which only some lines are kept. */
+  readonly partly: number;
   readonly rejected: number;
   readonly edited: number;
 }
@@ -56,8 +58,58 @@ export function assembleFile({ before, after, hunks }: ProposedFile, choices: re
 export function chosenText({ before, after, hunks }: ProposedFile, at: number, choice: HunkChoice): string {
   const hunk = hunks[at];
   if (!hunk) return "";
-  if (typeof choice === "object") return choice.text;
-  return choice === "keep" ? after.slice(...hunk.new).join("") : before.slice(...hunk.old).join("");
+  if (choice === "keep") return after.slice(...hunk.new).join("");
+  if (choice === "reject") return before.slice(...hunk.old).join("");
+  return "text" in choice ? choice.text : selectedText({ before, after }, hunk, choice.without);
+}
+
+/** The name of a changed line: removed ones are counted in the old file, added ones in the proposal, from 1. */
+export function lineName(side: "old" | "new", number: number): string {
+  return `${side}-${number}`;
+}
+
+/** The names of all changed lines of a hunk. */
+export function changedLines({ changes }: Hunk): string[] {
+  return changes.flatMap(({ old, new: fresh }) => [...namesIn("old", old), ...namesIn("new", fresh)]);
+}
+
+function namesIn(side: "old" | "new", [from, to]: Span): string[] {
+  return Array.from({ length: to - from }, (_, at) => lineName(side, from + at + 1));
+}
+
+/** Of each change the rejected removals stay, and then the additions that are kept follow. */
+function selectedText({ before, after }: Pick<ProposedFile, "before" | "after">, hunk: Hunk, without: ReadonlySet<string>): string {
+  const parts: string[] = [];
+  let done = hunk.old[0];
+  for (const { old, new: fresh } of hunk.changes) {
+    parts.push(...before.slice(done, old[0]));
+    parts.push(...before.slice(...old).filter((_, at) => without.has(lineName("old", old[0] + at + 1))));
+    parts.push(...after.slice(...fresh).filter((_, at) => !without.has(lineName("new", fresh[0] + at + 1))));
+    done = old[1];
+  }
+  parts.push(...before.slice(done, hunk.old[1]));
+  // A line without a newline at its end can only be the last one.
+  return parts.map((line, at) => (at < parts.length - 1 && !line.endsWith("\n") ? `${line}\n` : line)).join("");
+}
+
+/** The same file with the changes of one hunk as hunks of their own. */
+export function splitHunk(whole: ProposedFile, at: number): ProposedFile {
+  const hunk = whole.hunks[at];
+  if (!hunk) return whole;
+  return { ...whole, hunks: [...whole.hunks.slice(0, at), ...hunk.changes.map((change) => around([change])), ...whole.hunks.slice(at + 1)] };
+}
+
+/** One choice for each part of a split hunk. */
+export function splitChoice(hunk: Hunk, choice: HunkChoice): HunkChoice[] {
+  if (typeof choice !== "object" || "text" in choice) return hunk.changes.map(() => choice);
+  return hunk.changes.map((change) => lineChoice(around([change]), choice.without));
+}
+
+/** The choice that rejects these lines of a hunk. */
+export function lineChoice(hunk: Hunk, without: ReadonlySet<string>): HunkChoice {
+  const all = changedLines(hunk);
+  const rejected = all.filter((name) => without.has(name));
+  return rejected.length === 0 ? "keep" : rejected.length === all.length ? "reject" : { without: new Set(rejected) };
 }
 
 /** The edit of a hunk as lines; the final newline is added if the person left it out. */
@@ -77,14 +129,23 @@ export function normalizeChoice(whole: ProposedFile, at: number, choice: HunkCho
   return text === chosenText(whole, at, "reject") ? "reject" : choice;
 }
 
-export function tallyChoices({ hunks }: ProposedFile, choices: readonly HunkChoice[]): Tally {
-  const count = (is: (choice: HunkChoice) => boolean) => hunks.filter((_, at) => is(choices[at] ?? "keep")).length;
-  return {
-    hunks: hunks.length,
-    kept: count((choice) => choice === "keep"),
-    rejected: count((choice) => choice === "reject"),
-    edited: count((choice) => typeof choice === "object"),
-  };
+/** Counts hunks of the proposal as the daemon has them: the parts of a split one count together. */
+export function tallyChoices({ hunks }: ProposedFile, choices: readonly HunkChoice[], unsplit: readonly Hunk[] = hunks): Tally {
+  const fates = unsplit.map((one) => fateOf(hunks.flatMap((hunk, at) => (within(hunk, one) ? [choices[at] ?? "keep"] : []))));
+  const count = (fate: Fate) => fates.filter((one) => one === fate).length;
+  return { hunks: unsplit.length, kept: count("kept"), partly: count("partly"), rejected: count("rejected"), edited: count("edited") };
+}
+
+type Fate = "kept" | "partly" | "rejected" | "edited";
+
+function fateOf(choices: readonly HunkChoice[]): Fate {
+  if (choices.some((choice) => typeof choice === "object" && "text" in choice)) return "edited";
+  if (choices.every((choice) => choice === "keep")) return "kept";
+  return choices.every((choice) => choice === "reject") ? "rejected" : "partly";
+}
+
+function within(part: Hunk, hunk: Hunk): boolean {
+  return hunk.old[0] <= part.old[0] && part.old[1] <= hunk.old[1] && hunk.new[0] <= part.new[0] && part.new[1] <= hunk.new[1];
 }
 
 /** All removed and added text. */

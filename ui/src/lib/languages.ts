@@ -1,6 +1,8 @@
 /** The language of a file, by its name; grammars are loaded on demand. Unknown names are plain text. */
 import type { Language, StreamParser } from "@codemirror/language";
 
+import type { Token } from "./codePieces.ts";
+
 type Load = () => Promise<Language>;
 
 const legacy = (load: () => Promise<StreamParser<unknown>>): Load => async () => {
@@ -61,6 +63,16 @@ export function fenceLanguage(language: string): string {
 
 export function loadLanguage(name: LanguageName): Promise<Language> {
   return LOADS[name]();
+}
+
+/** The tokens of each line of these texts; empty for a file without a known language, null for a text that is too long. */
+export async function highlightTexts(path: string, texts: readonly string[], off: AbortSignal): Promise<(Token[][] | null)[]> {
+  const name = languageOf(path);
+  if (!name) return [];
+  const [language, { highlightLines }] = await Promise.all([loadLanguage(name), import("./highlight.ts")]);
+  const all: (Token[][] | null)[] = [];
+  for (const text of texts) all.push(await highlightLines(text, language, off));
+  return all;
 }
 
 function own<T>(table: Record<string, T>, key: string): T | undefined {

@@ -1,4 +1,7 @@
 /** Parses a unified diff into rows with line numbers; pure. */
+import type { Span } from "./sequenceDiff.ts";
+import { blockMarks } from "./wordMarks.ts";
+
 export interface DiffLine {
   readonly kind: "same" | "added" | "removed" | "hunk" | "note";
   readonly text: string;
@@ -35,6 +38,37 @@ export function parseUnifiedDiff(diff: string): DiffLine[] {
     }
   }
   return lines;
+}
+
+/** `line 18`, and the function that the hunk is in, from the head of a hunk. */
+export function hunkPlace(head: string): string {
+  const [, start = "", of = ""] = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$/.exec(head) ?? [];
+  return [`line ${start}`, of.trim()].filter(Boolean).join(" · ");
+}
+
+/** The changed words of the lines that have a counterpart. */
+export function diffMarks(lines: readonly DiffLine[]): Map<DiffLine, readonly Span[]> {
+  const marks = new Map<DiffLine, readonly Span[]>();
+  for (let at = 0; at < lines.length; ) {
+    const removed = runOf(lines, at, "removed");
+    const added = runOf(lines, at + removed.length, "added");
+    blockMarks(texts(removed), texts(added)).forEach((pair, index) => {
+      const [left, right] = [removed[index], added[index]];
+      if (left && right) marks.set(left, pair.old).set(right, pair.new);
+    });
+    at += removed.length + added.length || 1;
+  }
+  return marks;
+}
+
+function runOf(lines: readonly DiffLine[], from: number, kind: DiffLine["kind"]): DiffLine[] {
+  let to = from;
+  while (lines[to]?.kind === kind) to++;
+  return lines.slice(from, to);
+}
+
+function texts(lines: readonly DiffLine[]): string[] {
+  return lines.map(({ text }) => text);
 }
 
 /** Side by side: removed lines are paired with the added lines that follow. */

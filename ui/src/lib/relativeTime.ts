@@ -19,5 +19,8 @@ export function inText(ms: number): string {
 
 function spanText(ms: number): string {
   const step = STEPS.findLast(([size]) => ms >= size);
-  return step ? `${Math.floor(ms / step[0]).toLocaleString("en")} ${step[1]}` : "";
+  if (!step) return "";
+  const count = Math.floor(ms / step[0]);
+  // A table calls this for each of its rows while it scrolls, and toLocaleString takes as long as drawing one.
+  return `${count < 1000 ? count : count.toLocaleString("en")} ${step[1]}`;
 }

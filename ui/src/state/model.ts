@@ -176,6 +176,9 @@ class Draft {
         return this.answer(event, { status: "expired" });
       case "RuleAdded":
       case "RuleRemoved":
+      case "RuleDisabled":
+      case "RuleEnabled":
+      case "RulesOrdered":
       case "FolderTrusted":
       case "FolderDistrusted":
       case "PolicyAccepted":

@@ -20,6 +20,11 @@ class Settings {
   quiet = $state(storedHours());
   /** Wrap long lines of a command's output. */
   wrap = $state(stored("wrap", ["off", "on"], "on") === "on");
+  /** The share of the list beside an open call, and of the old side of a diff. */
+  listShare = $state(storedShare("list-share", 5 / 12));
+  diffShare = $state(storedShare("diff-share", 0.5));
+  /** The open call takes the whole width; until the page is loaded again. */
+  fullWidth = $state(false);
   split = $state(stored("diff", ["unified", "split"], "unified") === "split");
 
   /** Font size of terminals on a phone. */
@@ -87,6 +92,16 @@ class Settings {
     keep("diff", on ? "split" : "unified");
   }
 
+  setListShare(share: number): void {
+    this.listShare = share;
+    keep("list-share", String(share));
+  }
+
+  setDiffShare(share: number): void {
+    this.diffShare = share;
+    keep("diff-share", String(share));
+  }
+
   setLetter(letter: number): void {
     if (!LETTERS.includes(String(letter))) return;
     this.letter = letter;
@@ -109,6 +124,15 @@ export function isQuiet(hours: string, hour: number): boolean {
   const [from, to] = hours.split("-").map(Number);
   if (from === undefined || to === undefined || from === to) return false;
   return from < to ? hour >= from && hour < to : hour >= from || hour < to;
+}
+
+function storedShare(name: string, otherwise: number): number {
+  try {
+    const share = Number(localStorage.getItem(`handrail.${name}`) ?? otherwise);
+    return share >= 0.1 && share <= 0.9 ? share : otherwise;
+  } catch {
+    return otherwise;
+  }
 }
 
 function storedHours(): string {

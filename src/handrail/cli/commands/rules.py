@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 MOST_SUGGESTED = 3
 """Maximum suggestions below the list; the page shows all."""
 
+RuleId = Annotated[str, typer.Argument(metavar="ID", help="Id of a rule, or its first letters.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Folder = Annotated[
     Path | None,
@@ -56,7 +57,7 @@ EXAMPLES = """\
 handrail rules
 handrail rules add allow 'npm test'
 handrail rules test 'git push -f'
-handrail rules remove r1f"""
+handrail rules disable r1f"""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -71,6 +72,15 @@ def add_to(app: typer.Typer) -> None:
         "handrail rules add allow --tool write_file 'docs/**' --expires 7d",
         "handrail rules add allow 'make' --match 'make test' --not-match 'makepkg'",
     )(add)
+    add_command(
+        group,
+        "edit",
+        "handrail rules edit r1f 'npm run test'",
+        "handrail rules edit r1f --effect ask --expires 8h",
+    )(edit)
+    add_command(group, "disable", "handrail rules disable r1f")(disable)
+    add_command(group, "enable", "handrail rules enable r1f")(enable)
+    add_command(group, "move", "handrail rules move r1f --before r2a", "handrail rules move r1f --last")(move)
     add_command(group, "remove", "handrail rules remove r1f")(remove)
     add_tester_to(group)
     accept_policy.add_to(group)
@@ -83,7 +93,7 @@ def rules(
     every: Annotated[bool, typer.Option("--all", help="Include rules of other folders.")] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """List the rules of this folder; add, remove or test rules."""
+    """List the rules of this folder; add, edit, disable, order, remove or test rules."""
     if context.invoked_subcommand is not None:
         return
     here = workspace(folder)
@@ -155,20 +165,105 @@ def add(
     say(*describe_new_rule(view), f" {past}" if past else "")
 
 
-def remove(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a rule, or its first letters.")],
-    as_json_: AsJson = False,
-) -> None:
+def remove(id: RuleId, as_json_: AsJson = False) -> None:
     """Remove a rule. To remove a rule that is in a file, edit the file."""
     with reach("person") as link:
-        views = {view["rule"]["id"]: view for view in link.get("rules")["rules"] if not view["builtin"]}
-        rule_id = find_by_prefix(id, views, "rule")
-        link.delete("rules", rule_id)
-    view = views[rule_id]
+        view = _find_rule(link, id)
+        link.delete("rules", view["rule"]["id"])
+    _report("Removed", view, as_json_)
+
+
+def edit(
+    id: RuleId,
+    pattern: Annotated[
+        str | None, typer.Argument(metavar="PATTERN", help="Its new command, path or host.")
+    ] = None,
+    effect: Annotated[
+        Literal["allow", "ask", "deny"] | None, typer.Option(help="allow, ask or deny.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Only clients with this name: 'claude-*'.")] = None,
+    expires: Annotated[str | None, typer.Option(metavar="7d", help="Time until it expires.")] = None,
+    remark: Annotated[str | None, typer.Option("--note", help="Why it is there.")] = None,
+    as_json_: AsJson = False,
+) -> None:
+    """Change a rule. The changed rule has a new id; the one that it was is removed."""
+    with reach("person") as link:
+        view = _find_rule(link, id)
+        body = _changed_body(view["rule"], pattern, parse_duration(expires))
+        body.update({"effect": effect or body["effect"], "agent": agent or body["agent"]})
+        body["note"] = body["note"] if remark is None else remark
+        past = "" if as_json_ else _check_rule(link, body)
+        made = link.post("rules", body=body)
+        link.delete("rules", view["rule"]["id"])
+    if as_json_:
+        print_json(flatten_rule(made))
+    else:
+        say(*describe_new_rule(made), f" {past}" if past else "")
+
+
+def _changed_body(rule: Rule, pattern: str | None, expires_in: int | None) -> RuleBody:
+    """A rule as a request body, with another pattern for what it is about. Raises Failure."""
+    if rule["scope"] == "session" or rule["disabled"]:
+        why = "is disabled. Enable it first" if rule["disabled"] else "belongs to a session. Add another one"
+        raise Failure(f"Rule {rule['id']} {why}.")
+    about = next((name for name in ("command", "path", "host") if rule[name] is not None), "command")
+    ends = rule["expires_at"]
+    left = None if ends is None else max(1, ends // 1000 - int(time.time()))
+    body: dict[str, object] = {
+        name: rule[name]
+        for name in ("effect", "tool", "command", "path", "host", "server", "agent", "scope", "workspace")
+    }
+    body |= {name: rule[name] for name in ("note", "match", "not_match")}
+    body |= {"expires_in": expires_in or left} | ({} if pattern is None else {about: pattern})
+    return cast("RuleBody", body)
+
+
+def disable(id: RuleId, as_json_: AsJson = False) -> None:
+    """Switch a rule off. It stays in the list and decides nothing."""
+    _switch(id, "Disabled", as_json_)
+
+
+def enable(id: RuleId, as_json_: AsJson = False) -> None:
+    """Switch a disabled rule on again."""
+    _switch(id, "Enabled", as_json_)
+
+
+def _switch(id: str, done: Literal["Disabled", "Enabled"], as_json_: bool) -> None:
+    with reach("person") as link:
+        rule = _find_rule(link, id)["rule"]
+        view = link.patch("rules", rule["id"], body={"enabled": done == "Enabled"})
+    _report(done, view, as_json_)
+
+
+def move(
+    id: RuleId,
+    before: Annotated[
+        str | None, typer.Option(metavar="ID", help="The rule of the same effect and scope to put it before.")
+    ] = None,
+    last: Annotated[bool, typer.Option("--last", help="Put it behind all of its effect and scope.")] = False,
+    as_json_: AsJson = False,
+) -> None:
+    """Change the order of rules: of several that match, the first is named and counted."""
+    if (before is None) is not last:
+        raise typer.BadParameter("Give --before ID, or --last.")
+    with reach("person") as link:
+        rule_id = _find_rule(link, id)["rule"]["id"]
+        other = None if before is None else _find_rule(link, before)["rule"]["id"]
+        view = link.post("rules", rule_id, "move", body={"before": other})
+    _report("Moved", view, as_json_)
+
+
+def _find_rule(link: Link, id: str) -> RuleView:
+    views = {view["rule"]["id"]: view for view in link.get("rules")["rules"] if not view["builtin"]}
+    return views[find_by_prefix(id, views, "rule")]
+
+
+def _report(done: str, view: RuleView, as_json_: bool) -> None:
+    rule = view["rule"]
     if as_json_:
         print_json(flatten_rule(view))
     else:
-        say(f"Removed {rule_id}: ", escape_line_breaks(f"{view['rule']['effect']} {describe_rule(view)}"))
+        say(f"{done} {rule['id']}: ", escape_line_breaks(f"{rule['effect']} {describe_rule(view)}"))
 
 
 def _applies_in(rule: Rule, here: Path | None) -> bool:

@@ -17,22 +17,15 @@ from handrail.gate.rules.policy_snapshot import (
     Part,
     PolicyChange,
     PolicySnapshot,
-    RuleEvent,
     compare_rules,
     compare_settings,
 )
 from handrail.gate.rules.rules import Rules
 from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
-from handrail.store.events import (
-    Entry,
-    FolderDistrusted,
-    FolderTrusted,
-    PolicyAccepted,
-    RuleAdded,
-    RuleRemoved,
-)
+from handrail.store.events import Entry, PolicyAccepted
 from handrail.store.journal import Journal
+from handrail.store.rules import RULE_KINDS, RuleEvent
 
 CHANGED = (
     "Rules, trusted folders or settings changed without Handrail, and no person has accepted that yet, so it asks "
@@ -90,7 +83,7 @@ class AcceptedPolicy:
         self._stale.set()
         rules.before_record = self._foresee
         rules.after_record = self._release_if_equal
-        for kind in ("RuleAdded", "RuleRemoved", "FolderTrusted", "FolderDistrusted"):
+        for kind in RULE_KINDS:
             journal.watch(kind, self._landed)
 
     @property
@@ -186,7 +179,7 @@ class AcceptedPolicy:
 
     def _landed(self, entry: Entry) -> None:
         """Follow a change by a person, in the accepted policy and in the current one."""
-        if not isinstance(entry.event, RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted):
+        if not isinstance(entry.event, RuleEvent):
             return
         self._current = self._current.apply(entry.event)
         kept = self._baseline

@@ -174,6 +174,7 @@ def common_tool(tool: str, action: Action) -> str:
 Origin = Literal["answer", "config", "project"]
 """Added by a person; from their config.toml; or from a project's own file."""
 UNTRUSTED = "This folder is not trusted, so whatever acts in it asks."
+DISABLED = "It is disabled."
 CHANGED = "The project's file is not the one that was trusted, so what it allows does not hold."
 
 
@@ -200,8 +201,10 @@ class FolderState:
     """Why no rule may allow anything, as a sentence; empty in normal operation."""
 
 
-def explain_lapse(rule: Rule, origin: Origin, here: FolderState) -> str:
+def explain_lapse(rule: Rule, origin: Origin, here: FolderState) -> str:  # noqa: PLR0911 - one return for each reason
     """Why a rule is not in force here and now, as a sentence; empty if it is."""
+    if rule.disabled:
+        return DISABLED
     if rule.expires_at is not None and rule.expires_at <= here.now:
         return "It expired."
     if rule.workspace is not None and rule.workspace != here.root:

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 
 from handrail.config import hash_settings
 from handrail.gate.rules.policy import describe_rule
-from handrail.gate.rules.rules import RuleEvent
 from handrail.lazy_dataclass import dataclass
-from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded
+from handrail.store.rules import RuleEvent, apply_to_rules, encode_rule
 from handrail.store.values import Rule
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class PolicySnapshot:
     @property
     def rules_hash(self) -> str:
         """A digest of the rules and the trusted folders."""
-        rules = [json.loads(_rule.dump_json(rule)) for _, rule in sorted(self.rules.items())]
+        rules = [json.loads(encode_rule(rule)) for _, rule in sorted(self.rules.items())]
         text = json.dumps([rules, self.folders], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -68,19 +68,16 @@ class PolicySnapshot:
     def apply(self, event: RuleEvent) -> "PolicySnapshot":
         """The snapshot after this event. Rules of a session end with the daemon, so they are not part of it."""
         match event:
-            case RuleAdded(rule=rule) if rule.scope != "session":
-                return replace(self, rules={**self.rules, rule.id: rule})
-            case RuleRemoved(rule=id):
-                return replace(self, rules=_without(self.rules, id))
             case FolderTrusted(folder=folder, config=config):
                 return replace(self, folders={**self.folders, folder: config})
             case FolderDistrusted(folder=folder):
                 return replace(self, folders=_without(self.folders, folder))
-            case _:
+            case RuleAdded(rule=rule) if rule.scope == "session":
                 return self
-
-
-_rule: TypeAdapter[Rule] = TypeAdapter(Rule)
+            case _:
+                rules = dict(self.rules)
+                apply_to_rules(rules, event)
+                return replace(self, rules=rules)
 
 
 def _without(values: Mapping[str, T], key: str) -> dict[str, T]:
@@ -122,7 +119,8 @@ def compare_settings(before: PolicySnapshot, now: PolicySnapshot) -> Iterator[Po
 
 def _describe(rule: Rule) -> str:
     where = f", {rule.workspace}" if rule.workspace is not None else ""
-    return f"rule {rule.id}: {rule.effect} {describe_rule(rule)}{where}"
+    switch = ", disabled" if rule.disabled else ""
+    return f"rule {rule.id}: {rule.effect} {describe_rule(rule)}{where}{switch}"
 
 
 MOST_BYTES = 40_000

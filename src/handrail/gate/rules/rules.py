@@ -5,6 +5,7 @@ and of a project's file. Decisions are made in policy.py; usage counts are in th
 """
 
 import os
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
@@ -23,12 +24,21 @@ from handrail.gate.rules.rule_builder import BadRule, RuleBase, check_rule, plac
 from handrail.gate.rules.trust import Folders, FolderTrust, Project, TrustedFolder
 from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
-from handrail.store.events import Entry, FolderDistrusted, FolderTrusted, RuleAdded, RuleRemoved
+from handrail.store.events import (
+    Entry,
+    FolderDistrusted,
+    FolderTrusted,
+    RuleAdded,
+    RuleDisabled,
+    RuleEnabled,
+    RuleRemoved,
+    RulesOrdered,
+)
 from handrail.store.journal import Journal
+from handrail.store.rules import RULE_KINDS, RuleEvent, apply_to_rules
 from handrail.store.values import Caller, Effect, Rule, Scope
 
 T = TypeVar("T")
-RuleEvent = RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted
 
 _STRICTNESS: dict[Effect, int] = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -138,7 +148,7 @@ class Rules:
         self._policies: dict[str | None, _CachedPolicy] = {}
         self._generation = self._reported = 0
         self._one_change = anyio.Lock()
-        for kind in ("RuleAdded", "RuleRemoved", "FolderTrusted", "FolderDistrusted"):
+        for kind in RULE_KINDS:
             journal.watch(kind, self._landed)
 
     @classmethod
@@ -224,13 +234,49 @@ class Rules:
         Raises UnknownRule, BadRule for a rule from a file, or Unwritable; then the rule is still in force. An allow rule
         is out of force while the event is being written.
         """
-        rule = self._kept.get(id)
-        if rule is None:
-            known = next((each.rule for each in self.known() if each.rule.id == id), None)
-            if known is None:
-                raise UnknownRule(f"There is no rule {id}.")
-            raise BadRule(f"Rule {id} stands in {known.source}. Remove it there.")
+        rule = self._own(id)
         return await self._record(RuleRemoved(rule=id, by=str(by)), narrows=rule.effect == "allow")
+
+    async def switch(self, id: str, on: bool, by: Actor) -> int | None:
+        """Enable or disable a rule; returns the event's sequence number, None if nothing changed.
+
+        Raises as `remove` does. A change that only narrows the policy holds immediately, any other once it is on disk.
+        """
+        rule = self._own(id)
+        if rule.disabled is not on:
+            return None
+        event = RuleEnabled(rule=id, by=str(by)) if on else RuleDisabled(rule=id, by=str(by))
+        return await self._record(event, narrows=(rule.effect == "allow") is not on)
+
+    async def move(self, id: str, before: str | None, by: Actor) -> int | None:
+        """Put a rule before another one of its effect and scope, or behind all of them.
+
+        The order decides which of several matching rules is named and counted. Returns and raises as `switch` does.
+        """
+        rule = self._own(id)
+        alike = [each for each in self._ordered() if (each.effect, each.scope) == (rule.effect, rule.scope)]
+        order = [each.id for each in alike if each.id != id]
+        if before is not None and before not in order:
+            self._own(before)
+            raise BadRule(f"Rule {before} has another effect or scope, so it cannot stand next to rule {id}.")
+        order.insert(len(order) if before is None else order.index(before), id)
+        if order == [each.id for each in alike]:
+            return None
+        return await self._record(RulesOrdered(rules=tuple(order), by=str(by)))
+
+    def _own(self, id: str) -> Rule:
+        """A rule that a person made. Raises UnknownRule, or BadRule for a rule from a file."""
+        rule = self._kept.get(id)
+        if rule is not None:
+            return rule
+        known = next((each.rule for each in self.known() if each.rule.id == id), None)
+        if known is None:
+            raise UnknownRule(f"There is no rule {id}.")
+        raise BadRule(f"Rule {id} stands in {known.source}. Change it there.")
+
+    def _ordered(self) -> list[Rule]:
+        """The rules that people made: those with a rank first, then in the order in which they were made."""
+        return sorted(self._kept.values(), key=lambda rule: rule.rank or sys.maxsize)
 
     async def trust(self, folder: str, config: str | None, by: Actor) -> int:
         """Trust a folder with its file, by the hash the person saw; returns the sequence number.
@@ -272,28 +318,33 @@ class Rules:
         return seq
 
     def _landed(self, entry: Entry) -> None:
-        if isinstance(entry.event, RuleAdded | RuleRemoved | FolderTrusted | FolderDistrusted):
+        if isinstance(entry.event, RuleEvent):
             self._apply(entry.event)
 
     def _apply(self, event: RuleEvent) -> None:
         before = dict(self._kept), dict(self._folders.trusted)
         match event:
-            case RuleAdded(rule=rule):
-                self._kept[rule.id] = rule
-            case RuleRemoved(rule=id):
-                self._kept.pop(id, None)
             case FolderTrusted(folder=folder, config=config):
                 self._folders.trusted[folder] = config
             case FolderDistrusted(folder=folder):
                 self._folders.trusted.pop(folder, None)
+            case _:
+                apply_to_rules(self._kept, event)
         if before != (self._kept, self._folders.trusted):
             self._changed()
 
     def _revert(self, event: RuleEvent, kept: dict[str, Rule], trusted: dict[str, str | None]) -> None:
         """Restore the entry that the event changed, from before it."""
         match event:
-            case RuleAdded(rule=Rule(id=id)) | RuleRemoved(rule=str(id)):
+            case (
+                RuleAdded(rule=Rule(id=id))
+                | RuleRemoved(rule=str(id))
+                | RuleDisabled(rule=id)
+                | RuleEnabled(rule=id)
+            ):
                 _restore(self._kept, kept, id)
+            case RulesOrdered():
+                pass  # it neither allows nor denies, so it is applied once it is written
             case FolderTrusted(folder=folder) | FolderDistrusted(folder=folder):
                 _restore(self._folders.trusted, trusted, folder)
         self._changed()
@@ -319,7 +370,7 @@ class Rules:
 
     def known(self, root: str | None = None) -> list[OriginRule]:
         """Every rule, narrowest scope first; with the file rules of one folder, or of all known folders."""
-        answers = [OriginRule(rule=rule, origin="answer") for rule in self._kept.values()]
+        answers = [OriginRule(rule=rule, origin="answer") for rule in self._ordered()]
         files = [OriginRule(rule=rule, origin="project") for rule in self._folders.rules(root)]
         own = [OriginRule(rule=rule, origin="config") for rule in self.standing.rules]
         return sorted([*answers, *files, *own], key=_nearness)

@@ -41,6 +41,19 @@ class RuleBody(Wire):
     not_match: Annotated[tuple[Pattern, ...], Field(max_length=50)] = ()
 
 
+class RuleSwitchBody(Wire):
+    """Switch a rule on or off."""
+
+    enabled: bool
+
+
+class RulePlaceBody(Wire):
+    """A new place among the rules of the same effect and scope."""
+
+    before: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """The rule that it stands before; None puts it last."""
+
+
 class Suggestion(Wire):
     """A suggested rule."""
 

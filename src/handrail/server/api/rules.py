@@ -23,7 +23,9 @@ from handrail.server.api.rule_models import (
     ProposedBody,
     ProposedView,
     RuleBody,
+    RulePlaceBody,
     RulesView,
+    RuleSwitchBody,
     RuleView,
     TestBody,
     TestView,
@@ -59,13 +61,22 @@ def routes(context: ServerContext) -> APIRouter:
     async def add(body: RuleBody, request: Request) -> RuleView:
         rule = build_rule(context, body)
         await context.gate.rules.add(rule, actor_of(request))
-        (view,) = [view for view in await _rule_views(context, None) if view.rule.id == rule.id]
-        return view
+        return await _rule_view(context, rule.id)
 
     @router.delete("/rules/{id}", status_code=204)
     async def remove(id: str, request: Request) -> Response:
         await context.gate.rules.remove(id, actor_of(request))
         return Response(status_code=204)
+
+    @router.patch("/rules/{id}")
+    async def switch(id: str, body: RuleSwitchBody, request: Request) -> RuleView:
+        await context.gate.rules.switch(id, body.enabled, actor_of(request))
+        return await _rule_view(context, id)
+
+    @router.post("/rules/{id}/move")
+    async def move(id: str, body: RulePlaceBody, request: Request) -> RuleView:
+        await context.gate.rules.move(id, body.before, actor_of(request))
+        return await _rule_view(context, id)
 
     @router.post("/rules/test")
     async def test(body: TestBody) -> TestView:
@@ -90,6 +101,11 @@ def routes(context: ServerContext) -> APIRouter:
         return proposed_view(describe_rule(rule), await evaluate_rule(context, rule))
 
     return router
+
+
+async def _rule_view(context: ServerContext, id: str) -> RuleView:
+    (view,) = [view for view in await _rule_views(context, None) if view.rule.id == id]
+    return view
 
 
 async def _rule_views(context: ServerContext, workspace: str | None) -> list[RuleView]:

@@ -181,6 +181,7 @@ class ReviewOutput(BaseModel, defer_build=True):
 
     hunks: int
     kept: int
+    partly: int = Field(0, description="Hunks of which only some lines were kept.")
     rejected: int
     edited: int
     patch: str = Field(description="What was written, against what you proposed; empty when it is the same.")

@@ -1,4 +1,4 @@
-"""A person's review of a proposed change: hunks kept, rejected or edited, and comments.
+"""A person's review of a proposed change: hunks kept, kept in part, rejected or edited, and comments.
 
 Compares the proposal with the content the person left in the editor. Also converts file bytes to editor text
 and back without loss.
@@ -17,8 +17,11 @@ from handrail.tools.files.diff import Anchored, Span, changed, unified
 from handrail.tools.files.encoding import BOM, decode, encode, shown, split_raw
 from handrail.tools.results import count_text
 
-Fate = Literal["kept", "rejected", "edited"]
+Fate = Literal["kept", "partly", "rejected", "edited"]
+"""partly: some of its changed lines are kept, the others are as they were, and no line is the person's own."""
 _Lines = Sequence[bytes]
+_PARTLY_MAX = 20_000
+"""Lines of a longer hunk are not compared one by one, which takes time in proportion to their square."""
 _BEGINNING = 50
 """Lines compared first to find where a file continues after an edited hunk; comparing all is slow."""
 
@@ -49,6 +52,7 @@ class Review:
         return {
             "hunks": len(self.fates),
             "kept": self.fates.count("kept"),
+            "partly": self.fates.count("partly"),
             "rejected": self.fates.count("rejected"),
             "edited": self.fates.count("edited"),
             "patch": self.patch,
@@ -120,10 +124,11 @@ def _in_order(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> 
     for number, span in enumerate(spans):
         is_last = number + 1 == len(spans)
         between = new[span.new[1] : None if is_last else spans[number + 1].new[0]]
-        fate, end = _next(old[slice(*span.old)], new[slice(*span.new)], between, left, at, is_last)
+        before, proposed = old[slice(*span.old)], new[slice(*span.new)]
+        fate, end = _next(before, proposed, between, left, at, is_last)
         if end is None:
             return None
-        found.append(fate)
+        found.append(_refine(fate, before, proposed, left[at:end]))
         at = end + len(between)
     return found
 
@@ -162,9 +167,38 @@ def _mapped(spans: Sequence[Span], old: _Lines, new: _Lines, left: _Lines) -> li
     for span in spans:
         begin = places.first(span.new[0])
         part = left[begin : max(begin, places.last(span.new[1]))]
-        kept, was = part == new[slice(*span.new)], part == old[slice(*span.old)]
-        found.append("kept" if kept else "rejected" if was else "edited")
+        before, proposed = old[slice(*span.old)], new[slice(*span.new)]
+        fate: Fate = "kept" if part == proposed else "rejected" if part == before else "edited"
+        found.append(_refine(fate, before, proposed, part))
     return found
+
+
+def _refine(fate: Fate, before: _Lines, proposed: _Lines, left: _Lines) -> Fate:
+    return "partly" if fate == "edited" and is_selection(before, proposed, left) else fate
+
+
+def is_selection(before: _Lines, proposed: _Lines, left: _Lines) -> bool:
+    """Whether `left` is what remains if each changed line is kept or rejected for itself.
+
+    The unchanged lines must be there; a removed line may have stayed, and an added line may be missing. Every position
+    that can be reached in `left` is one bit of a number.
+    """
+    if max(len(before), len(proposed), len(left)) > _PARTLY_MAX:
+        return False
+    places: dict[bytes, int] = {}
+    for at, line in enumerate(left):
+        places[line] = places.get(line, 0) | 1 << at
+    reached = 1
+    for line, is_optional in _selectable(before, proposed):
+        reached = (reached & places.get(line, 0)) << 1 | (reached if is_optional else 0)
+    return bool(reached >> len(left) & 1)
+
+
+def _selectable(before: _Lines, proposed: _Lines) -> Iterator[tuple[bytes, bool]]:
+    """The lines of both sides in the order of a diff; a changed one is optional."""
+    for tag, old, old_end, new, new_end in Anchored(before, proposed).get_opcodes():
+        yield from ((line, tag != "equal") for line in before[old:old_end])
+        yield from ((line, True) for line in proposed[new:new_end] if tag != "equal")
 
 
 class _Places:
@@ -204,11 +238,19 @@ def _format_remark(remark: Remark) -> str:
 
 
 def _alone(fate: Fate) -> str:
-    return "kept it, with changes elsewhere" if fate == "kept" else f"{fate} it"
+    match fate:
+        case "kept":
+            return "kept it, with changes elsewhere"
+        case "partly":
+            return "kept some of its lines and rejected the others"
+        case _:
+            return f"{fate} it"
 
 
 def _counted(fates: Sequence[Fate]) -> str:
     parts = [f"kept {fates.count('kept')} of {count_text(len(fates), 'hunk')}"]
+    if partly := fates.count("partly"):
+        parts.append(f"kept {_number(partly)} in part")
     parts += [f"{fate} {_number(count)}" for fate in ("edited", "rejected") if (count := fates.count(fate))]
     if len(parts) == 1:
         parts.append("changed lines elsewhere")

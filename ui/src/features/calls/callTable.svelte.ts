@@ -30,7 +30,8 @@ export class CallTable {
   private asking = false;
   private next: TableQuery | null = null;
   private wanted: readonly number[] = [];
-  private round = 0;
+  private counting = false;
+  private uncounted: string | null = null;
 
   constructor(api: Pick<Api, "callTable" | "callCounts">) {
     this.api = api;
@@ -76,7 +77,7 @@ export class CallTable {
     if (!same) this.counts = null;
     this.pages = new Map([[0, found.calls]]);
     this.received = performance.now();
-    void this.count(query.q, ++this.round);
+    void this.count(query.q);
   }
 
   private async load(page: number): Promise<void> {
@@ -88,9 +89,18 @@ export class CallTable {
     this.received = performance.now();
   }
 
-  private async count(q: string, round: number): Promise<void> {
-    const counts = await this.api.callCounts({ q }).catch(() => null);
-    if (counts && round === this.round) this.counts = counts;
+  /** Counts the calls of the newest query; one request at a time, and none for a query that was replaced meanwhile. */
+  private async count(q: string): Promise<void> {
+    this.uncounted = q;
+    if (this.counting) return;
+    this.counting = true;
+    while (this.uncounted !== null) {
+      const asked: string = this.uncounted;
+      this.uncounted = null;
+      const counts = await this.api.callCounts({ q: asked }).catch(() => null);
+      if (counts && this.uncounted === null && asked === this.query.q) this.counts = counts;
+    }
+    this.counting = false;
   }
 
   private async ask<Answer>(send: () => Promise<Answer>): Promise<Answer | null> {

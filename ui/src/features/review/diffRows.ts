@@ -5,6 +5,7 @@
  */
 import { chosenText, CONTEXT, type Hunk, type HunkChoice, type ProposedFile, splitLines } from "../../lib/hunks.ts";
 import { diffSequences, type SequenceChange, type Span } from "../../lib/sequenceDiff.ts";
+import { blockMarks } from "../../lib/wordMarks.ts";
 
 export interface DiffRow {
   readonly kind: "same" | "added" | "removed";
@@ -32,16 +33,13 @@ export interface Gap {
 
 /** Shorter gaps are not folded. */
 const WORTH_FOLDING = 3;
-/** Longer lines and blocks get no word diff. */
-const WORDS_IN = 600;
-const WORDS_OF_LINES = 40;
 
 /** The rows of a hunk: as proposed, or as edited. */
 export function hunkRows(whole: ProposedFile, at: number, choice: HunkChoice): DiffRow[] {
   const hunk = whole.hunks[at];
   if (!hunk) return [];
   const old = whole.before.slice(...hunk.old);
-  if (typeof choice === "string") return rows(old, whole.after.slice(...hunk.new), hunk.changes.map((change) => moved(change, hunk)), hunk);
+  if (typeof choice === "string" || "without" in choice) return rows(old, whole.after.slice(...hunk.new), hunk.changes.map((change) => moved(change, hunk)), hunk);
   const own = splitLines(chosenText(whole, at, choice));
   return rows(old, own, diffSequences(old, own), hunk);
 }
@@ -115,44 +113,11 @@ function rows(old: readonly string[], fresh: readonly string[], all: readonly Se
 }
 
 function changed(old: readonly string[], fresh: readonly string[], oldFrom: number, newFrom: number): DiffRow[] {
-  const compared = Math.max(old.length, fresh.length) <= WORDS_OF_LINES ? Math.min(old.length, fresh.length) : 0;
-  const words = old.slice(0, compared).map((line, at) => wordMarks(line, fresh[at] ?? ""));
+  const words = blockMarks(old, fresh);
   return [
     ...old.map((line, at) => row("removed", line, oldFrom + at, null, words[at]?.old)),
     ...fresh.map((line, at) => row("added", line, null, newFrom + at, words[at]?.new)),
   ];
-}
-
-interface Marks {
-  readonly old: readonly Span[];
-  readonly new: readonly Span[];
-}
-const NONE: Marks = { old: [], new: [] };
-
-/** Changed characters of two lines, by words; none if the lines have little in common. */
-function wordMarks(old: string, fresh: string): Marks {
-  if (old.length > WORDS_IN || fresh.length > WORDS_IN) return NONE;
-  const [left, right] = [words(old), words(fresh)];
-  const found = diffSequences(left, right);
-  const marks = { old: found.map((one) => letters(left, one.old)).filter(wide), new: found.map((one) => letters(right, one.new)).filter(wide) };
-  return covered(marks.old) * 2 > old.trim().length || covered(marks.new) * 2 > fresh.trim().length ? NONE : marks;
-}
-
-function words(line: string): string[] {
-  return line.replace(/\n$/, "").match(/[\p{L}\p{N}_]+|\s+|./gsu) ?? [];
-}
-
-function letters(all: readonly string[], [from, to]: Span): Span {
-  const start = all.slice(0, from).join("").length;
-  return [start, start + all.slice(from, to).join("").length];
-}
-
-function wide([from, to]: Span): boolean {
-  return to > from;
-}
-
-function covered(marks: readonly Span[]): number {
-  return marks.reduce((sum, [from, to]) => sum + to - from, 0);
 }
 
 /** The change, relative to the start of its hunk. */

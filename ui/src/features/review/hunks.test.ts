@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { codePieces } from "../../lib/codePieces.ts";
-import { assembleFile, editedChoice, type HunkChoice, normalizeChoice, normalizeLineEnds, restoreLineEnds, splitIntoHunks, splitLines, tallyChoices } from "../../lib/hunks.ts";
+import { assembleFile, changedLines, editedChoice, type HunkChoice, lineChoice, normalizeChoice, normalizeLineEnds, restoreLineEnds, splitChoice, splitHunk, splitIntoHunks, splitLines, tallyChoices } from "../../lib/hunks.ts";
 import { languageOf } from "../../lib/languages.ts";
 import { diffSequences, originalIndex } from "../../lib/sequenceDiff.ts";
 import { gapAt, hunkRows, pairRows } from "./diffRows.ts";
@@ -63,12 +63,39 @@ test("each hunk is chosen by itself: the others are as they were chosen", () => 
     let rest = assembleFile(whole, choices);
     whole.hunks.forEach((hunk, at) => {
       const choice = choices[at] ?? "keep";
-      const part = typeof choice === "object" ? choice.text : choice === "keep" ? whole.after.slice(...hunk.new).join("") : whole.before.slice(...hunk.old).join("");
+      const part = typeof choice === "object" && "text" in choice ? choice.text : choice === "keep" ? whole.after.slice(...hunk.new).join("") : whole.before.slice(...hunk.old).join("");
       const found = rest.indexOf(part);
       assert.ok(found >= 0, `hunk ${at} is not in what is left`);
       rest = rest.slice(found + part.length);
     });
   }
+});
+
+test("lines are kept and rejected one by one, in whole hunks and in split ones", () => {
+  const roll = dice(23);
+  let partly = 0;
+  for (let round = 0; round < 1000; round++) {
+    const before = made(roll) + TEN;
+    const whole = splitIntoHunks(before, mutated(before, roll));
+    const without = new Set(whole.hunks.flatMap(changedLines).filter(() => roll(2)));
+    const choices = whole.hunks.map((hunk) => lineChoice(hunk, without));
+    const result = assembleFile(whole, choices);
+    const rejected = new Set(choices.flatMap((choice, at) => (choice === "reject" ? changedLines(whole.hunks[at]!) : typeof choice === "object" && "without" in choice ? [...choice.without] : [])));
+    assert.deepEqual(rejected, without);
+    whole.before.forEach((line, at) => without.has(`old-${at + 1}`) && assert.ok(result.includes(line)));
+    partly += tallyChoices(whole, choices).partly;
+
+    const at = roll(Math.max(1, whole.hunks.length));
+    const hunk = whole.hunks[at];
+    if (!hunk) continue;
+    const parts = [...choices.slice(0, at), ...splitChoice(hunk, choices[at] ?? "keep"), ...choices.slice(at + 1)];
+    const split = splitHunk(whole, at);
+    assert.equal(split.hunks.length, whole.hunks.length + hunk.changes.length - 1);
+    assert.equal(assembleFile(split, parts), result);
+    assert.equal(assembleFile(split, []), whole.after.join(""));
+    assert.deepEqual(tallyChoices(split, parts, whole.hunks), tallyChoices(whole, choices));
+  }
+  assert.ok(partly > 100);
 });
 
 test("changes far apart are hunks of their own, near ones share one", () => {
@@ -122,10 +149,13 @@ test("an edit that comes to the proposal or to the file as it was is no edit", (
 test("what was chosen is counted and told", () => {
   const whole = splitIntoHunks(TEN, CHANGED);
   const count = tallyChoices(whole, ["keep", "reject", { text: "x" }]);
-  assert.deepEqual(count, { hunks: 3, kept: 1, rejected: 1, edited: 1 });
+  assert.deepEqual(count, { hunks: 3, kept: 1, partly: 0, rejected: 1, edited: 1 });
   const facts = { deletes: false, rewritten: false };
   assert.equal(summarizeReview({ tally: count, ...facts }, 2), "kept 1 of 3 hunks, 1 edited, 2 comments");
   assert.equal(summarizeReview({ tally: tallyChoices(whole, []), ...facts }, 0), "kept all 3 hunks");
+  const some = lineChoice(whole.hunks[0]!, new Set(["new-2"]));
+  assert.equal(summarizeReview({ tally: tallyChoices(whole, [some]), ...facts }, 0), "kept 2 of 3 hunks, 1 in part");
+  assert.equal(assembleFile(whole, [some, "reject", "reject"]), TEN.replace("line 2\n", ""));
   assert.equal(denialReason(2, [{ line: 4, text: "no" }]), "Rejected all 2 hunks: nothing was written.\nLine 4: no");
 });
 

@@ -4,7 +4,24 @@
  * Drafts survive selecting another question; a limited number is kept while the page is open.
  */
 import type { Comment, DiffPreview, ProposalView } from "../../api/types.ts";
-import { assembleFile, chosenText, editedChoice, type HunkChoice, normalizeChoice, normalizeLineEnds, type ProposedFile, restoreLineEnds, splitIntoHunks, type Tally, tallyChoices } from "../../lib/hunks.ts";
+import {
+  assembleFile,
+  changedLines,
+  chosenText,
+  editedChoice,
+  type HunkChoice,
+  lineChoice,
+  lineName,
+  normalizeChoice,
+  normalizeLineEnds,
+  type ProposedFile,
+  restoreLineEnds,
+  splitChoice,
+  splitHunk,
+  splitIntoHunks,
+  type Tally,
+  tallyChoices,
+} from "../../lib/hunks.ts";
 import { diffSequences, originalIndex } from "../../lib/sequenceDiff.ts";
 
 /** A line that can be commented on: a line of the proposal, or a removed one. */
@@ -33,7 +50,8 @@ export class ReviewDraft {
   private readonly proposal: ProposalView;
   private readonly crlf: boolean;
   private readonly asProposed: ProposedFile;
-  /** The reviewed version: the proposal, or the person's own version of the file. */
+  /** The reviewed version before any hunk was split: the proposal, or the person's own version of the file. */
+  private unsplit = $state.raw<ProposedFile>({ before: [], after: [], hunks: [] });
   whole = $state.raw<ProposedFile>({ before: [], after: [], hunks: [] });
   choices = $state.raw<readonly HunkChoice[]>([]);
   remarks = $state.raw<readonly DraftComment[]>([]);
@@ -50,10 +68,18 @@ export class ReviewDraft {
     this.deletes = proposal.after === null;
     this.crlf = crlf;
     this.asProposed = splitIntoHunks(before, after, crlf ? diff.replaceAll("\r\n", "\n") : diff);
-    this.whole = this.asProposed;
+    this.take(this.asProposed);
   }
 
-  readonly tally = $derived<Tally>(tallyChoices(this.whole, this.choices));
+  private take(whole: ProposedFile): void {
+    this.unsplit = this.whole = whole;
+    this.choices = [];
+    this.typed.clear();
+  }
+
+  readonly tally = $derived<Tally>(tallyChoices(this.whole, this.choices, this.unsplit.hunks));
+  /** A hunk is split. */
+  readonly divided = $derived(this.whole !== this.unsplit);
   /** The result equals the proposal. */
   readonly asAsked = $derived(!this.rewritten && this.tally.kept === this.tally.hunks);
   readonly touched = $derived(!this.asAsked || this.remarks.length > 0);
@@ -85,6 +111,42 @@ export class ReviewDraft {
     this.choices = this.whole.hunks.map((_, other) => (other === at ? made : this.choice(other)));
   }
 
+  /** A hunk of several changes that the person did not edit. */
+  isDivisible(at: number): boolean {
+    const choice = this.choice(at);
+    return !this.deletes && (this.whole.hunks[at]?.changes.length ?? 0) > 1 && (typeof choice === "string" || "without" in choice);
+  }
+
+  /** Makes each change of a hunk a hunk of its own; what was chosen stays. */
+  divide(at: number): void {
+    const hunk = this.whole.hunks[at];
+    if (!hunk || !this.isDivisible(at)) return;
+    const more = hunk.changes.length - 1;
+    this.choices = this.whole.hunks.flatMap((_, other) => (other === at ? splitChoice(hunk, this.choice(at)) : [this.choice(other)]));
+    const typed = [...this.typed].filter(([other]) => other !== at);
+    this.typed.clear();
+    for (const [other, text] of typed) this.typed.set(other > at ? other + more : other, text);
+    this.whole = splitHunk(this.whole, at);
+  }
+
+  /** Whether a changed line will not be written as proposed. */
+  rejects(at: number, line: Pick<LinePosition, "side" | "number">): boolean {
+    const choice = this.choice(at);
+    if (typeof choice === "string") return choice === "reject";
+    return "without" in choice && choice.without.has(lineName(line.side, line.number));
+  }
+
+  /** Keeps or rejects one changed line of a hunk. */
+  toggle(at: number, line: Pick<LinePosition, "side" | "number">): void {
+    const hunk = this.whole.hunks[at];
+    const choice = this.choice(at);
+    if (!hunk || this.deletes || (typeof choice === "object" && "text" in choice)) return;
+    const name = lineName(line.side, line.number);
+    const without = new Set(typeof choice === "object" ? choice.without : choice === "reject" ? changedLines(hunk) : []);
+    if (!without.delete(name)) without.add(name);
+    this.choose(at, lineChoice(hunk, without));
+  }
+
   /** Replaces a hunk by the person's text. */
   write(at: number, typed: string): void {
     this.typed.set(at, typed);
@@ -99,19 +161,14 @@ export class ReviewDraft {
   /** Replaces the proposal by the person's version of the file, and splits it into hunks. */
   rewrite(text: string): void {
     if (text === this.text) return;
-    this.whole = { ...splitIntoHunks(this.asProposed.before.join(""), text) };
     this.rewritten = text !== this.asProposed.after.join("");
-    if (!this.rewritten) this.whole = this.asProposed;
-    this.choices = [];
-    this.typed.clear();
+    this.take(this.rewritten ? splitIntoHunks(this.asProposed.before.join(""), text) : this.asProposed);
   }
 
   /** Back to the proposal; comments stay. */
   reset(): void {
-    this.whole = this.asProposed;
+    this.take(this.asProposed);
     this.rewritten = false;
-    this.choices = [];
-    this.typed.clear();
   }
 
   say(place: LinePosition, said: string): void {

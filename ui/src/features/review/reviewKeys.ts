@@ -20,6 +20,8 @@ export const REVIEW_KEYS = [
   { key: "[ ]", does: "review: previous, next hunk" },
   { key: "y", does: "review: keep the hunk" },
   { key: "n", does: "review: reject the hunk" },
+  { key: "h", does: "review: split the hunk into its changes" },
+  { key: "x", does: "review: keep or reject the focused line" },
   { key: "Shift+E", does: "review: edit the whole file (e: the hunk)" },
   { key: "m", does: "review: comment on the line; ↑ ↓ move between lines" },
   { key: "Ctrl+Enter", does: "review: send it (with Shift for high risk); ⌘ on a Mac" },
@@ -53,6 +55,10 @@ function acts(review: ReviewKeysContext, event: KeyboardEvent): (() => void) | n
       return guarded(() => edit(review, at));
     case "E":
       return guarded(() => edit(review, "file"));
+    case "h":
+      return () => reading.divide(draft, at);
+    case "x":
+      return picked(event.target) ? guarded(() => pick(review, event.target)) : null;
     case "m":
       return guarded(() => comment(review));
     case "ArrowDown":
@@ -74,6 +80,17 @@ function go({ draft, reading }: ReviewKeysContext, to: number): void {
 
 function edit({ draft, reading }: ReviewKeysContext, what: number | "file"): void {
   if (draft && !draft.deletes && (what === "file" || draft.whole.hunks.length)) reading.editing = what;
+}
+
+/** The button that keeps or rejects the focused line. */
+function picked(target: EventTarget | null): HTMLElement | null {
+  return lineAt(target)?.closest(".row")?.querySelector<HTMLElement>(`[data-pick="${lineAt(target)?.dataset.line}"]`) ?? null;
+}
+
+function pick({ reading }: ReviewKeysContext, target: EventTarget | null): void {
+  const hunk = lineAt(target)?.closest<HTMLElement>("[data-hunk]")?.dataset.hunk;
+  if (hunk !== undefined) reading.current = Number(hunk);
+  picked(target)?.click();
 }
 
 /** Comments on the focused line, else on the first changed one of the current hunk. */

@@ -12,6 +12,7 @@ export interface ReviewOutcome {
 
 export function summarizeReview({ tally, deletes, rewritten }: ReviewOutcome, comments: number): string {
   const parts = [deletes ? "allowed the deletion" : rewritten ? "edited the file" : kept(tally)];
+  if (tally.partly && tally.hunks > 1) parts.push(`${tally.partly} in part`);
   if (tally.edited && tally.hunks > 1) parts.push(`${tally.edited} edited`);
   if (comments) parts.push(pluralize(comments, "comment"));
   return parts.join(", ");
@@ -23,8 +24,8 @@ export function denialReason(hunks: number, comments: readonly Comment[]): strin
   return [head, ...comments.map(({ line, text }) => `Line ${line}: ${text}`)].join("\n");
 }
 
-function kept({ hunks, kept: count, edited }: Tally): string {
-  if (hunks <= 1) return edited ? "edited it" : "kept it as proposed";
+function kept({ hunks, kept: count, partly, edited }: Tally): string {
+  if (hunks <= 1) return edited ? "edited it" : partly ? "kept some of its lines" : "kept it as proposed";
   if (count === hunks) return `kept all ${hunks} hunks`;
   return `kept ${count} of ${pluralize(hunks, "hunk")}`;
 }

@@ -3,9 +3,10 @@
  *
  * The decisions are in reviewDraft.svelte.ts.
  */
+import { flushSync } from "svelte";
+
 import type { Token } from "../../lib/codePieces.ts";
-import type { ProposedFile } from "../../lib/hunks.ts";
-import { languageOf, loadLanguage } from "../../lib/languages.ts";
+import { highlightTexts } from "../../lib/languages.ts";
 import { lineKey, type LinePosition, type ReviewDraft } from "./reviewDraft.svelte.ts";
 
 /** Rows rendered per frame: a generated file must not block the page. */
@@ -61,6 +62,16 @@ export class ReviewView {
     this.drawn = ROWS_A_PICTURE;
   }
 
+  /** Splits a hunk; the focus moves to its first part. */
+  divide(draft: Pick<ReviewDraft, "divide">, at: number): void {
+    flushSync(() => {
+      draft.divide(at);
+      this.current = at;
+      this.unfolded = new Set(); // the gaps have other numbers now
+    });
+    this.hunk(at)?.focus({ preventScroll: true });
+  }
+
   /** Renders rows in batches per frame; returns the stop function. */
   draw(rows: number): () => void {
     let frame = 0;
@@ -80,19 +91,10 @@ export class ReviewView {
     this.drawn = ROWS_A_PICTURE;
     const enough = setTimeout(() => (this.settled = true), PATIENCE_MS);
     off.addEventListener("abort", () => clearTimeout(enough));
-    const [old, fresh] = await colours(path, whole, off).catch(() => []); // highlighting is optional
+    const [old, fresh] = await highlightTexts(path, [whole.before.join(""), whole.after.join("")], off).catch(() => []); // highlighting is optional
     if (off.aborted || (this.settled && this.drawn > DRAWN_ONCE)) return;
     this.old = old ?? [];
     this.new = fresh ?? [];
     this.settled = true;
   }
-}
-
-type Colours = readonly (readonly Token[])[] | null;
-
-async function colours(path: string, { before, after }: ProposedFile, off: AbortSignal): Promise<Colours[]> {
-  const name = languageOf(path);
-  if (!name) return [];
-  const [language, { highlightLines }] = await Promise.all([loadLanguage(name), import("../../lib/highlight.ts")]);
-  return [await highlightLines(before.join(""), language, off), await highlightLines(after.join(""), language, off)];
 }

@@ -47,10 +47,10 @@ export function withPattern(rule: RuleBody, about: RuleSubject, pattern: string)
   return about === "tool" ? rest : { ...rest, [about]: pattern };
 }
 
-/** The request body that restores a revoked rule. A session's rule cannot be restored. */
+/** The request body that restores a revoked rule. A session's rule and a disabled one cannot be restored as they were. */
 export function ruleBody(rule: Rule, now: number): RuleBody | null {
-  if (rule.scope === "session") return null;
-  const { id: _, session: __, source: ___, expires_at, ...rest } = rule;
+  if (rule.scope === "session" || rule.disabled) return null;
+  const { id: _, session: __, source: ___, disabled: ____, rank: _____, expires_at, ...rest } = rule;
   const left = expires_at === null || expires_at === undefined ? null : Math.ceil((expires_at - now) / 1000);
   if (left !== null && left <= 0) return null;
   return { ...rest, expires_in: left };
@@ -116,6 +116,14 @@ export function groupRules(rules: readonly RuleView[]): RuleGroup[] {
     else groups.push({ key: title, title, says, rules: [{ number: at + 1, view }] });
   });
   return groups;
+}
+
+/** Before which rule of its effect and scope a rule comes if it moves one step; null: behind all. Undefined: it cannot. */
+export function moveTarget(shown: readonly RuleView[], one: RuleView, step: -1 | 1): { readonly before: string | null } | undefined {
+  const alike = shown.filter(({ removable, rule }) => removable && rule.effect === one.rule.effect && rule.scope === one.rule.scope);
+  const at = alike.findIndex(({ rule }) => rule.id === one.rule.id);
+  if (at < 0 || !alike[at + step]) return undefined;
+  return { before: alike[step < 0 ? at - 1 : at + 2]?.rule.id ?? null };
 }
 
 /** A rule without a match for this long counts as unused. */

@@ -76,6 +76,19 @@ export class RuleStore {
     });
   }
 
+  /** Enables or disables a rule. */
+  async switch({ rule, words }: RuleView, enabled: boolean): Promise<void> {
+    await this.done(
+      () => this.api.switchRule(rule.id, enabled),
+      () => toasts.offer(`${enabled ? "Enabled" : "Disabled"}: ${words}`, "Undo", () => void this.done(() => this.api.switchRule(rule.id, !enabled), () => undefined)),
+    );
+  }
+
+  /** Puts a rule before another one of its effect and scope; null puts it behind all. */
+  async move({ rule }: RuleView, before: string | null): Promise<void> {
+    if (await this.done(() => this.api.moveRule(rule.id, before), () => undefined)) await this.refresh();
+  }
+
   /** Takes back rules that were made with an answer. What they have allowed meanwhile stays allowed. */
   async revokeMade(ids: readonly string[]): Promise<boolean> {
     return this.done(

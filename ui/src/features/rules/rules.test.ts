@@ -7,14 +7,14 @@ import { typicalText, urgency } from "../../lib/duration.ts";
 import { changedFields, fieldRows, fieldsToInput, inputToFields } from "../../lib/inputFields.ts";
 import { agoText, inText } from "../../lib/relativeTime.ts";
 import { undoableFiles } from "../calls/undo.ts";
-import { decisionText, groupRules, isUnused, proposalText, ruleBody, ruleHref, rulePattern, ruleSubject, suggestionLines, uncoveredClaims, withPattern } from "./ruleText.ts";
+import { decisionText, groupRules, isUnused, moveTarget, proposalText, ruleBody, ruleHref, rulePattern, ruleSubject, suggestionLines, uncoveredClaims, withPattern } from "./ruleText.ts";
 
 const HOUR = 3_600_000;
 
 function rule(facts: Partial<Rule> = {}): Rule {
   return {
     id: "r1", effect: "allow", tool: null, command: "git push", path: null, host: null, server: null, agent: null, scope: "project", workspace: "/home/me/api",
-    session: null, expires_at: null, source: "approval a1", note: "", match: [], not_match: [], ...facts,
+    session: null, expires_at: null, source: "approval a1", note: "", match: [], not_match: [], disabled: false, rank: 0, ...facts,
   };
 }
 
@@ -32,6 +32,18 @@ function claim(resource: string, opaque = ""): Claim {
 function suggestion(command: string, ...claims: number[]): Suggestion {
   return { rule: { command }, words: command, claims, answers: 0 };
 }
+
+test("a rule moves among those of its effect and scope, and a disabled one is not brought back enabled", () => {
+  const user = { rule: rule({ id: "u", effect: "allow", scope: "user" }) };
+  const shown = [view("a", "allow"), view("b", "allow"), view("c", "allow"), view("u", "allow", false, user), view("file", "allow", false, { removable: false })];
+  const [a, b, c, u, file] = shown as [RuleView, RuleView, RuleView, RuleView, RuleView];
+  assert.deepEqual([moveTarget(shown, b, -1), moveTarget(shown, b, 1)], [{ before: "a" }, { before: null }]);
+  assert.deepEqual([moveTarget(shown, a, -1), moveTarget(shown, a, 1)], [undefined, { before: "c" }]);
+  assert.deepEqual([moveTarget(shown, c, 1), moveTarget(shown, u, -1), moveTarget(shown, file, -1)], [undefined, undefined, undefined]);
+  assert.equal(ruleBody(rule({ disabled: true }), 0), null);
+  const { disabled: _, rank: __, ...plain } = { disabled: false, rank: 3, ...ruleBody(rule({ rank: 3 }), 0) };
+  assert.deepEqual(plain, ruleBody(rule(), 0));
+});
 
 test("a rule's pattern is changed without losing how far it reaches", () => {
   const made = withPattern({ command: "git push", scope: "user", expires_in: 60 }, "command", "git push origin");
