@@ -58,6 +58,8 @@ WHOSE: dict[str, Area] = {
     "GET /api/events": "person",
     "POST /api/down": "person",
     "POST /api/stop": "person",
+    "PUT /api/pause": "person",
+    "DELETE /api/pause": "person",
     "GET /api/settings": "person",
     "GET /api/calls": "person",
     "GET /api/calls/table": "person",

@@ -631,6 +631,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Pause Agents
+         * @description Hold what rules would allow, until a person resumes the agents.
+         */
+        put: operations["pause_agents_api_pause_put"];
+        post?: never;
+        /**
+         * Resume Agents
+         * @description Let the rules decide again, also about the calls that the pause held.
+         */
+        delete: operations["resume_agents_api_pause_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/policy": {
         parameters: {
             query?: never;
@@ -1618,6 +1642,32 @@ export interface components {
             version: string | null;
             /** Why */
             why: string;
+        };
+        /**
+         * AgentsPaused
+         * @description Calls that rules would allow wait for a person from now on.
+         */
+        AgentsPaused: {
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "AgentsPaused";
+        };
+        /**
+         * AgentsResumed
+         * @description Rules decide again.
+         */
+        AgentsResumed: {
+            /** By */
+            by: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "AgentsResumed";
         };
         /**
          * AllowLowBody
@@ -2928,7 +2978,7 @@ export interface components {
             /** At */
             at: number;
             /** Event */
-            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallClientBack"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["PolicyAccepted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"] | components["schemas"]["EditorPaired"] | components["schemas"]["EditorRefused"] | components["schemas"]["EditorRevoked"] | components["schemas"]["JournalCompacted"];
+            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallClientBack"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["PolicyAccepted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"] | components["schemas"]["EditorPaired"] | components["schemas"]["EditorRefused"] | components["schemas"]["EditorRevoked"] | components["schemas"]["JournalCompacted"];
             /** Seq */
             seq: number;
         };
@@ -3815,6 +3865,21 @@ export interface components {
             path: string;
         };
         /**
+         * PauseView
+         * @description Whether agents are paused.
+         */
+        PauseView: {
+            /** By */
+            by: string;
+            /** Since */
+            since: number | null;
+            /**
+             * Won
+             * @default true
+             */
+            won: boolean;
+        };
+        /**
          * PersonSignedIn
          * @description A page exchanged a one-time code for its bearer.
          */
@@ -4598,6 +4663,7 @@ export interface components {
             human_in_the_loop: boolean;
             /** Now */
             now: number;
+            pause: components["schemas"]["PauseView"];
             policy: components["schemas"]["PolicyView"];
             /** Recent */
             recent: components["schemas"]["CallView"][];
@@ -9039,6 +9105,190 @@ export interface operations {
                     "application/json": {
                         [key: string]: boolean;
                     };
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pause_agents_api_pause_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PauseView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_agents_api_pause_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PauseView"];
                 };
             };
             /** @description Bad Request */

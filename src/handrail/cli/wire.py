@@ -93,6 +93,16 @@ class AgentView(TypedDict):
     why: str
 
 
+class AgentsPaused(TypedDict):
+    by: str
+    kind: Literal["AgentsPaused"]
+
+
+class AgentsResumed(TypedDict):
+    by: str
+    kind: Literal["AgentsResumed"]
+
+
 class AllowLowBody(TypedDict):
     approvals: list[Seen]
 
@@ -686,6 +696,8 @@ class Entry(TypedDict):
         | FolderTrusted
         | FolderDistrusted
         | PolicyAccepted
+        | AgentsPaused
+        | AgentsResumed
         | FilesRestored
         | ThreadOpened
         | ThreadRenamed
@@ -1129,6 +1141,12 @@ class PathPreview(TypedDict):
     path: str
 
 
+class PauseView(TypedDict):
+    by: str
+    since: int | None
+    won: bool
+
+
 class PersonSignedIn(TypedDict):
     kind: Literal["PersonSignedIn"]
     name: str
@@ -1456,6 +1474,7 @@ class State(TypedDict):
     command_line: str
     human_in_the_loop: bool
     now: int
+    pause: PauseView
     policy: PolicyView
     recent: list[CallView]
     seq: int
@@ -2139,6 +2158,15 @@ class Post(Protocol):
     def __call__(self, a: Literal["undo"], b: str, /, *, body: UndoBody) -> UndoView: ...
 
 
+class Put(Protocol):
+    """PUT below `/api`."""
+
+    @overload
+    def __call__(self, a: Literal["pause"], /) -> PauseView: ...
+    @overload
+    def __call__(self, a: Literal["push"], /, *, body: PushBody) -> None: ...
+
+
 class Patch(Protocol):
     """PATCH below `/api`."""
 
@@ -2152,6 +2180,8 @@ class Delete(Protocol):
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["devices"], b: Literal["listener"], /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["pause"], /) -> PauseView: ...
     @overload
     def __call__(self, a: Literal["push"], /) -> None: ...
     @overload

@@ -292,6 +292,7 @@ class Daemon:
             journal.queue.write(replay.repair, 0, lambda _fate: None)
         trusted = [TrustedFolder(folder=record.folder, config=record.config) for record in replay.folders]
         rules = Rules(journal, self._standing, [record.rule for record in replay.rules], trusted)
+        rules.pause.current = replay.pause
         policy = AcceptedPolicy(rules, journal, found, memory.keep)
         for change in policy.changes:
             log.warning("not accepted by a person: %s", change.part)

@@ -264,8 +264,10 @@ class Drafts:
         if plan.asks:
             return Decision(effect="ask", rule="asks a person", why=plan.asks)
         if plan.passes:
-            return Decision(effect="allow", rule=HOSTED, why=plan.passes)
-        return self._rules.policy(caller).decide(planned.tool.name, plan.claims, caller, plan.server)
+            decision = Decision(effect="allow", rule=HOSTED, why=plan.passes)
+        else:
+            decision = self._rules.policy(caller).decide(planned.tool.name, plan.claims, caller, plan.server)
+        return self._rules.pause.hold(decision, plan.claims)
 
 
 def canonical_json(value: Json) -> str:

@@ -228,6 +228,8 @@ _KEPT_KINDS = (
     "FolderTrusted",
     "FolderDistrusted",
     "PolicyAccepted",
+    "AgentsPaused",
+    "AgentsResumed",
     "CredentialIssued",
     "CredentialRevoked",
 )

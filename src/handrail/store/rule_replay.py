@@ -16,6 +16,7 @@ from handrail.store.database import Statement, lenient_text, migrate, open_reade
 from handrail.store.events import decode
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
 from handrail.store.journal_compaction import find_gap_before
+from handrail.store.pauses import PauseRecord, find_pause
 from handrail.store.rules import (
     FolderDistrusted,
     FolderRecord,
@@ -42,6 +43,8 @@ class RuleReplay:
     """Events that were altered, and tables that differ from the events, each as a sentence."""
     repair: tuple[Statement, ...]
     """Statements that rebuild the tables; empty if they match."""
+    pause: PauseRecord | None
+    """The pause of all agents that goes on."""
 
 
 def replay_rules(path: Path) -> RuleReplay:
@@ -60,6 +63,7 @@ def replay_rules(path: Path) -> RuleReplay:
             folders=tuple(folder_of(row) for row in replayed.execute(_FOLDERS)),
             faults=(*faults, *differences),
             repair=tuple(_rebuild(tables)) if differences else (),
+            pause=find_pause(rows),
         )
 
 
@@ -67,7 +71,8 @@ RULE_EVENTS = """
 SELECT *, (SELECT before.chain FROM events AS before WHERE before.seq < events.seq
            ORDER BY before.seq DESC LIMIT 1) AS before_chain,
           (SELECT max(before.seq) FROM events AS before WHERE before.seq < events.seq) AS before_seq
-FROM events WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted') ORDER BY seq"""
+FROM events WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted',
+                            'AgentsPaused', 'AgentsResumed') ORDER BY seq"""
 _IN_FORCE = "SELECT * FROM rules WHERE removed_at IS NULL ORDER BY added_seq"
 _FOLDERS = "SELECT * FROM folders ORDER BY folder"
 _NOUNS = {"rules": "rule", "folders": "trusted folder"}

@@ -75,6 +75,8 @@ export class Api {
   pairEditor = (id: string, number: number) => dataOf(this.http.POST("/api/editors/{id}/pair", { ...at({ id }), body: { number } }));
   refuseEditor = (id: string) => dataOf(this.http.POST("/api/editors/{id}/refuse", at({ id })));
   settings = () => dataOf(this.http.GET("/api/settings"));
+  pause = () => dataOf(this.http.PUT("/api/pause"));
+  resume = () => dataOf(this.http.DELETE("/api/pause"));
   stopEverything = () => dataOf(this.http.POST("/api/stop"));
   acceptPolicy = (digest: string) => dataOf(this.http.POST("/api/policy/accept", { body: { digest } }));
   folders = () => dataOf(this.http.GET("/api/folders"));

@@ -11,6 +11,7 @@ import { InputGuard } from "../../state/inputGuard.svelte.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../../state/model.ts";
 import { route } from "../../state/route.svelte.ts";
 import { settings } from "../../state/settings.svelte.ts";
+import { showError } from "../../state/showError.ts";
 import type { Store } from "../../state/store.svelte.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
 import { Answers } from "../approvals/answers.svelte.ts";
@@ -98,6 +99,15 @@ export class InboxController {
     const known = this.selected ? this.approvalOf(this.selected) : undefined;
     return known && this.approvalDetails.merge(known);
   });
+
+  /** Pauses all agents, or lets them go on. */
+  async setPaused(paused: boolean): Promise<void> {
+    try {
+      await (paused ? this.store.api.pause() : this.store.api.resume());
+    } catch (error) {
+      showError(error);
+    }
+  }
 
   /** The text of the search field. */
   get filter(): string {
