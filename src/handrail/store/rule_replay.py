@@ -55,7 +55,12 @@ def replay_rules(path: Path) -> RuleReplay:
     with closing(open_reader(path)) as connection, closing(_new_tables()) as replayed:
         connection.text_factory = lenient_text
         rows = connection.execute(RULE_EVENTS).fetchall()
-        faults = [fault for row in rows if (fault := _replay(replayed, row, _chain_before(connection, row)))]
+        pauses = connection.execute(PAUSE_EVENTS).fetchall()
+        faults = [
+            fault
+            for row in (*rows, *pauses)
+            if (fault := _replay(replayed, row, _chain_before(connection, row)))
+        ]
         tables = [(name, _cells(replayed, name), _cells(connection, name)) for name in _NOUNS]
         differences = [each for table in tables for each in _compare(*table)]
         return RuleReplay(
@@ -63,16 +68,17 @@ def replay_rules(path: Path) -> RuleReplay:
             folders=tuple(folder_of(row) for row in replayed.execute(_FOLDERS)),
             faults=(*faults, *differences),
             repair=tuple(_rebuild(tables)) if differences else (),
-            pause=find_pause(rows),
+            pause=find_pause(pauses),
         )
 
 
-RULE_EVENTS = """
+_EVENTS = """
 SELECT *, (SELECT before.chain FROM events AS before WHERE before.seq < events.seq
            ORDER BY before.seq DESC LIMIT 1) AS before_chain,
           (SELECT max(before.seq) FROM events AS before WHERE before.seq < events.seq) AS before_seq
-FROM events WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted',
-                            'AgentsPaused', 'AgentsResumed') ORDER BY seq"""
+FROM events WHERE kind IN ({}) ORDER BY seq"""
+RULE_EVENTS = _EVENTS.format("'RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted'")
+PAUSE_EVENTS = _EVENTS.format("'AgentsPaused', 'AgentsResumed'")
 _IN_FORCE = "SELECT * FROM rules WHERE removed_at IS NULL ORDER BY added_seq"
 _FOLDERS = "SELECT * FROM folders ORDER BY folder"
 _NOUNS = {"rules": "rule", "folders": "trusted folder"}
