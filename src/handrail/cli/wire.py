@@ -871,10 +871,25 @@ class JournalCompacted(TypedDict):
 JsonValue: TypeAlias = "Any"
 
 
+class KeyBody(TypedDict):
+    key: str
+
+
 class KeySignInBody(TypedDict):
     nonce: str
     sign_in: str
     signature: str
+
+
+class KeyView(TypedDict):
+    name: str
+    provider: Literal["anthropic", "google", "openai"]
+    stored: bool
+
+
+class KeysView(TypedDict):
+    keys: list[KeyView]
+    other: bool
 
 
 class ListenBody(TypedDict):
@@ -1922,6 +1937,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["health"], /) -> Health: ...
     @overload
+    def __call__(self, a: Literal["keys"], /) -> KeysView: ...
+    @overload
     def __call__(self, a: Literal["operations"], /) -> list[OperationView]: ...
     @overload
     def __call__(self, a: Literal["operations"], b: str, /) -> OperationDetail: ...
@@ -2162,6 +2179,8 @@ class Put(Protocol):
     """PUT below `/api`."""
 
     @overload
+    def __call__(self, a: Literal["keys"], b: str, /, *, body: KeyBody) -> None: ...
+    @overload
     def __call__(self, a: Literal["pause"], /) -> PauseView: ...
     @overload
     def __call__(self, a: Literal["push"], /, *, body: PushBody) -> None: ...
@@ -2180,6 +2199,8 @@ class Delete(Protocol):
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["devices"], b: Literal["listener"], /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["keys"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["pause"], /) -> PauseView: ...
     @overload

@@ -19,6 +19,7 @@ import { ApprovalDetails } from "../approvals/approvalDetails.svelte.ts";
 import { CallActions } from "../calls/callActions.ts";
 import { TypicalDurations } from "../calls/typicalDurations.svelte.ts";
 import { clientStates, sessionFilter } from "../clients/clientText.ts";
+import { KeyStore } from "../keys/keys.svelte.ts";
 import { RuleStore } from "../rules/rules.svelte.ts";
 import { Agents } from "../threads/agents.svelte.ts";
 import { ThreadActions } from "../threads/threadActions.ts";
@@ -36,6 +37,7 @@ export class InboxController {
   readonly threads: ThreadList;
   readonly transcripts: TranscriptList;
   readonly agents: Agents;
+  readonly keys: KeyStore;
   readonly threadActions: ThreadActions;
   private readonly approvalDetails: ApprovalDetails;
   /** Guards the selected call. */
@@ -79,6 +81,7 @@ export class InboxController {
     this.threads = new ThreadList(store.api);
     this.transcripts = new TranscriptList(store.api);
     this.agents = new Agents(store.api);
+    this.keys = new KeyStore(store.api);
     this.threadActions = new ThreadActions(store.api);
     this.approvalDetails = new ApprovalDetails(store.api);
     this.answers = new Answers({ guard: this.guard, api: store.api, question: () => this.openQuestion(), known: () => this.hasApprovalDetails, send: (approval, body) => this.send(approval, body) });
