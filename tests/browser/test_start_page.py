@@ -51,11 +51,32 @@ async def test_all_agents_are_paused_and_resumed(
     await expect(tab.page.get_by_role("button", name="Pause all agents")).to_be_visible(timeout=MS)
 
 
+async def test_three_first_steps_are_ticked_and_vanish_when_all_are_done(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    steps = tab.page.get_by_role("region", name="First steps")
+    ticked = steps.get_by_text(", done")
+    async with agent(shared_home, workspace, shared_person) as client:
+        call = client.ask("write_file", path="b.txt", content="two")
+        await shared_person.question("b.txt")
+        await expect(ticked).to_have_count(1, timeout=MS)
+        await shared_person.deny("b.txt")
+        assert (await call.told()).status == "denied"
+        await expect(ticked).to_have_count(2, timeout=MS)
+    await shared_person.post("rules", {"effect": "ask", "command": "make", "scope": "user"})
+    await expect(steps).to_have_count(0, timeout=MS)
+    await tab.page.reload()
+    await expect(tab.page.get_by_role("button", name="Pause all agents")).to_be_visible(timeout=MS)
+    await expect(steps).to_have_count(0, timeout=MS)
+
+
 async def test_a_pasted_key_goes_to_the_keyring_and_nowhere_else(
     shared_home: Home, shared_person: Person, tab: Tab
 ) -> None:
     await tab.page.get_by_role("link", name="Threads").click()
-    await tab.page.locator("label", has_text="Handrail").filter(has=tab.page.get_by_role("radio")).first.click()
+    await (
+        tab.page.locator("label", has_text="Handrail").filter(has=tab.page.get_by_role("radio")).first.click()
+    )
     form = tab.page.get_by_role("form", name="API key")
     field = form.get_by_label("API key")
     await field.fill(KEY)

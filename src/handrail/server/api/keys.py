@@ -59,7 +59,13 @@ def routes(context: ServerContext) -> APIRouter:
     async def store(provider: Provider, body: KeyBody) -> Response:
         """Store a key in the system's keyring. Our own agent finds it there when it is started next."""
         value = body.key.get_secret_value().strip()
-        if not value or len(value) > KEY_MAX or not value.isascii() or not value.isprintable() or " " in value:
+        if (
+            not value
+            or len(value) > KEY_MAX
+            or not value.isascii()
+            or not value.isprintable()
+            or " " in value
+        ):
             raise HTTPException(422, "That is no key: a key is one word on one line. Nothing was stored.")
         await _use_keyring(lambda: store_key(VARIABLES[provider], value))
         return Response(status_code=204)
