@@ -1,4 +1,4 @@
--- handrail.db: user_version 8
+-- handrail.db: user_version 9
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -31,6 +31,8 @@ CREATE INDEX calls_unwinding ON calls (opened_seq) WHERE ending IS NOT NULL AND 
 CREATE INDEX compacted_by_record ON compacted (recorded_seq);
 
 CREATE INDEX events_of_compactions ON events (seq) WHERE kind = 'JournalCompacted';
+
+CREATE INDEX events_of_pauses ON events (seq) WHERE kind IN ('AgentsPaused', 'AgentsResumed');
 
 CREATE INDEX events_of_rules ON events (seq)
     WHERE kind IN ('RuleAdded', 'RuleRemoved', 'FolderTrusted', 'FolderDistrusted');
