@@ -18,7 +18,7 @@ KEY = "sk-ant-not-a-real-key-73310"
 
 
 def use_keyring_in_file(home: Home) -> None:
-    del home.environment["PYTHON_KEYRING_BACKEND"]
+    home.environment.pop("PYTHON_KEYRING_BACKEND", None)
     home.environment["FILE_KEYRING"] = str(home.places.data / "keyring.json")
     home.environment["XDG_CONFIG_HOME"] = str(home.places.data / "config")
     settings = home.places.data / "config" / "python_keyring" / "keyringrc.cfg"
