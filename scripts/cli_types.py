@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict, overload
 '''
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
-METHODS = ("get", "post", "patch", "delete")
+METHODS = ("get", "post", "put", "patch", "delete")
 ARGUMENTS = "abcdefgh"
 """Names of the positional parameters, one for each segment of a path."""
 

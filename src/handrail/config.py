@@ -75,6 +75,9 @@ class JournalSection(Section):
     """Days for which ended calls and their events are kept. Threads that exist keep theirs. 0: for ever."""
 
 
+HttpUrl = Annotated[str, Field(max_length=1000, pattern=r"^(https?://[^\s/@]+(/[^\s]*)?)?$")]
+
+
 class NotifySection(Section):
     desktop: bool = True
     """Show a desktop notification when a call needs approval and no page is open."""
@@ -82,6 +85,14 @@ class NotifySection(Section):
     """Also when a connected client ends a turn that took at least 30 seconds."""
     client_asks: bool = True
     """Also when a connected client wants its user's attention."""
+    ntfy: HttpUrl = ""
+    """Address of an ntfy topic that gets a message when a call needs you and no page is looked at. It names no arguments."""
+    webhook: HttpUrl = ""
+    """Address that gets the same as JSON by POST: `title`, `risk` and `link`."""
+    after_seconds: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    """Seconds that a call waits before ntfy and the webhook are used."""
+    quiet_hours: Annotated[str, Field(pattern=r"^(([01]?\d|2[0-3])-([01]?\d|2[0-3]))?$")] = ""
+    """Hours without messages of the desktop, ntfy and the webhook, for example `22-7`."""
 
 
 class DevicesSection(Section):
@@ -354,7 +365,7 @@ def settings(path: Path) -> list[Setting]:
 
 
 MASKED = "••••••"
-_SECRET_NAMES = re.compile(r"(?i)(^|[._-])(token|secret|password|key|webhook|auth)s?$")
+_SECRET_NAMES = re.compile(r"(?i)(^|[._-])(token|secret|password|key|webhook|ntfy|auth)s?$")
 
 
 def mask_secrets(setting: Setting) -> Setting:

@@ -19,7 +19,7 @@ from handrail.store.events import (
 )
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
 from handrail.store.journal import open_journal
-from handrail.store.rule_replay import RULE_EVENTS, RuleReplay, replay_rules
+from handrail.store.rule_replay import PAUSE_EVENTS, RULE_EVENTS, RuleReplay, replay_rules
 from handrail.store.values import Rule
 
 pytestmark = pytest.mark.anyio
@@ -167,5 +167,6 @@ def recompute_chain(kept: JournalFiles) -> None:
 async def test_the_events_are_found_without_a_scan(kept: JournalFiles) -> None:
     await journal_with(kept, *STORY)
     with closing(open_reader(kept.path)) as connection:
-        plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {RULE_EVENTS}")]
-    assert "USING INDEX events_of_rules" in plan[0], plan
+        for query, index in ((RULE_EVENTS, "events_of_rules"), (PAUSE_EVENTS, "events_of_pauses")):
+            plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}")]
+            assert f"USING INDEX {index}" in plan[0], plan

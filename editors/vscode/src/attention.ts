@@ -59,11 +59,12 @@ export class Attention implements vscode.Disposable {
       this.item.tooltip = standing.why;
     } else {
       const running = this.inbox.running.length;
-      this.item.text = `$(shield) ${count}${running ? ` $(sync~spin) ${running}` : ""}`;
-      this.item.tooltip = [`${count} ${count === 1 ? "call needs" : "calls need"} you${risk}, ${running} running`, standing.why].filter(Boolean).join("\n");
+      const paused = this.inbox.paused;
+      this.item.text = `${paused ? "$(debug-pause)" : "$(shield)"} ${count}${running ? ` $(sync~spin) ${running}` : ""}`;
+      this.item.tooltip = [...(paused ? ["All agents are paused: new calls wait for you"] : []), `${count} ${count === 1 ? "call needs" : "calls need"} you${risk}, ${running} running`, standing.why].filter(Boolean).join("\n");
       this.item.backgroundColor = background(this.inbox.risk);
     }
-    this.item.accessibilityInformation = { label: `Handrail: ${count} need you${risk}` };
+    this.item.accessibilityInformation = { label: `Handrail: ${this.inbox.paused ? "all agents are paused, " : ""}${count} need you${risk}` };
     this.item.show();
   }
 

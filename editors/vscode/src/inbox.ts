@@ -37,6 +37,8 @@ export class Inbox implements vscode.Disposable {
   private socket: WebSocket | null = null;
   private timer: NodeJS.Timeout | undefined;
   private reading = false;
+  /** All agents are paused. */
+  paused = false;
   private stale = false;
   private epoch = 0;
   private readonly held: vscode.Disposable;
@@ -76,6 +78,7 @@ export class Inbox implements vscode.Disposable {
     try {
       const state = await this.daemon.call<State>("GET", "/api/state");
       if (mine !== this.epoch) return;
+      this.paused = state.pause.since !== null;
       this.set(state.approvals, state.calls.filter(({ status }) => status === "running"));
       this.follow(mine, state.seq);
     } catch (error) {
@@ -98,6 +101,10 @@ export class Inbox implements vscode.Disposable {
   }
 
   private hear({ event }: Entry): void {
+    if (event.kind === "AgentsPaused" || event.kind === "AgentsResumed") {
+      this.paused = event.kind === "AgentsPaused";
+      this.changes.fire();
+    }
     if (event.kind.startsWith("Approval") || event.kind.startsWith("Call")) this.refreshSoon();
     if (event.kind === "CallSettled" && event.ending === "done" && this.daemon.approves) void this.noteWrites(event.call);
   }

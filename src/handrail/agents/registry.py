@@ -296,7 +296,8 @@ class Registry:
         is the section of our own agent; `keyed` means that it has a provider key."""
         self._named = {section.name: section for section in named if not is_own(section)}
         self._own = own or build_own_section(named, {})
-        self._keyed = keyed
+        self.keyed = keyed
+        """The environment of our own agent has a key, or the address of a model server."""
         self._known = {known.id: known for known in known_agents()}
         self._machine = ProgramFinder(environment, common)
         self._found_at: dict[str, tuple[float, InstalledProgram | None]] = {}
@@ -360,7 +361,7 @@ class Registry:
         if self._own.name in self._named:
             return []
         located = InstalledProgram(self._own.command, __version__)
-        return [_make_listing(self._own, "built in", located, "" if self._keyed else NO_KEY)]
+        return [_make_listing(self._own, "built in", located, "" if self.keyed else NO_KEY)]
 
     def _list_demo(self) -> list[ListedAgent]:
         if DEMO.name in self._named:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         LiveEntries,
         Patch,
         Post,
+        Put,
         State,
     )
 
@@ -50,7 +51,7 @@ REQUEST_SECONDS = 30.0
 class Link:
     """An authenticated connection to the daemon, valid while its socket is open.
 
-    `get`, `post`, `patch` and `delete` take the segments of a path below `/api`; `wire` has the types of each route.
+    `get`, `post`, `put`, `patch` and `delete` take the segments of a path below `/api`; `wire` has the types of each route.
     """
 
     url: str
@@ -69,6 +70,10 @@ class Link:
     @property
     def delete(self) -> Delete:
         return partial(self._request, "DELETE")
+
+    @property
+    def put(self) -> Put:
+        return partial(self._request, "PUT")
 
     @property
     def patch(self) -> Patch:

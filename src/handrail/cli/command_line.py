@@ -35,7 +35,7 @@ class HandrailHelp(GroupWithHeadings):
 
     headings: ClassVar = {
         "Run": ("up", "open", "pair", "sign-ins", "status", "restart", "down", "demo"),
-        "Decide": ("calls", "cancel", "complete", "approvals", "approve", "deny", "undo"),
+        "Decide": ("calls", "cancel", "complete", "approvals", "approve", "deny", "pause", "resume", "undo"),
         "Terminals": ("terminals", "terminal", "shell"),
         "Agents": (
             *("agents", "agent", "keys", "chat"),
@@ -53,6 +53,7 @@ COMMANDS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("handrail.cli.commands.calls", "add_to", ("calls", "cancel", "complete")),
     ("handrail.cli.commands.approvals", "add_to", ("approvals",)),
     ("handrail.cli.commands.approvals", "add_answers_to", ("approve", "deny")),
+    ("handrail.cli.commands.pause", "add_to", ("pause", "resume")),
     ("handrail.cli.commands.rules", "add_to", ("rules",)),
     ("handrail.cli.commands.trust", "add_to", ("trust",)),
     ("handrail.cli.commands.undo", "add_to", ("undo",)),

@@ -93,6 +93,16 @@ class AgentView(TypedDict):
     why: str
 
 
+class AgentsPaused(TypedDict):
+    by: str
+    kind: Literal["AgentsPaused"]
+
+
+class AgentsResumed(TypedDict):
+    by: str
+    kind: Literal["AgentsResumed"]
+
+
 class AllowLowBody(TypedDict):
     approvals: list[Seen]
 
@@ -689,6 +699,8 @@ class Entry(TypedDict):
         | FolderTrusted
         | FolderDistrusted
         | PolicyAccepted
+        | AgentsPaused
+        | AgentsResumed
         | FilesRestored
         | ThreadOpened
         | ThreadRenamed
@@ -862,10 +874,25 @@ class JournalCompacted(TypedDict):
 JsonValue: TypeAlias = "Any"
 
 
+class KeyBody(TypedDict):
+    key: str
+
+
 class KeySignInBody(TypedDict):
     nonce: str
     sign_in: str
     signature: str
+
+
+class KeyView(TypedDict):
+    name: str
+    provider: Literal["anthropic", "google", "openai"]
+    stored: bool
+
+
+class KeysView(TypedDict):
+    keys: list[KeyView]
+    other: bool
 
 
 class ListenBody(TypedDict):
@@ -1130,6 +1157,12 @@ class PartView(TypedDict):
 class PathPreview(TypedDict):
     kind: Literal["path"]
     path: str
+
+
+class PauseView(TypedDict):
+    by: str
+    since: int | None
+    won: bool
 
 
 class PersonSignedIn(TypedDict):
@@ -1487,6 +1520,7 @@ class State(TypedDict):
     command_line: str
     human_in_the_loop: bool
     now: int
+    pause: PauseView
     policy: PolicyView
     recent: list[CallView]
     seq: int
@@ -1934,6 +1968,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["health"], /) -> Health: ...
     @overload
+    def __call__(self, a: Literal["keys"], /) -> KeysView: ...
+    @overload
     def __call__(self, a: Literal["operations"], /) -> list[OperationView]: ...
     @overload
     def __call__(self, a: Literal["operations"], b: str, /) -> OperationDetail: ...
@@ -2174,6 +2210,17 @@ class Post(Protocol):
     def __call__(self, a: Literal["undo"], b: str, /, *, body: UndoBody) -> UndoView: ...
 
 
+class Put(Protocol):
+    """PUT below `/api`."""
+
+    @overload
+    def __call__(self, a: Literal["keys"], b: str, /, *, body: KeyBody) -> None: ...
+    @overload
+    def __call__(self, a: Literal["pause"], /) -> PauseView: ...
+    @overload
+    def __call__(self, a: Literal["push"], /, *, body: PushBody) -> None: ...
+
+
 class Patch(Protocol):
     """PATCH below `/api`."""
 
@@ -2190,6 +2237,10 @@ class Delete(Protocol):
     def __call__(self, a: Literal["credentials"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["devices"], b: Literal["listener"], /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["keys"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["pause"], /) -> PauseView: ...
     @overload
     def __call__(self, a: Literal["push"], /) -> None: ...
     @overload

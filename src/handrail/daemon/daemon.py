@@ -26,6 +26,7 @@ from handrail.config import Config
 from handrail.daemon._agent_host_protocol import serve_ahp
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
+from handrail.daemon.http_notifications import build_http_notifier, is_quiet_now
 from handrail.daemon.keeper_memory import (
     DEVICES,
     PolicyMemory,
@@ -293,6 +294,7 @@ class Daemon:
             journal.queue.write(replay.repair, 0, lambda _fate: None)
         trusted = [TrustedFolder(folder=record.folder, config=record.config) for record in replay.folders]
         rules = Rules(journal, self._standing, [record.rule for record in replay.rules], trusted)
+        rules.pause.current = replay.pause
         policy = AcceptedPolicy(rules, journal, found, memory.keep)
         for change in policy.changes:
             log.warning("not accepted by a person: %s", change.part)
@@ -393,7 +395,8 @@ class Daemon:
             group.start_soon(work)
         group.start_soon(memory.run, policy)
         if self._config.notify.desktop or policy.holds_config:
-            notifier = Notifier(gate, self._presence.count, os.environ)
+            quiet = partial(is_quiet_now, self._config.notify)
+            notifier = Notifier(gate, self._presence.count, os.environ, quiet=quiet)
             group.start_soon(notifier.run, policy.changes)
             clients.on_notice.append(partial(notifier.hear, self._config.notify))
 
@@ -416,6 +419,7 @@ class Daemon:
             context.devices.build_push_sender,
         )
         group.start_soon(push.run)
+        group.start_soon(build_http_notifier(context, self._config.notify).run)
         group.start_soon(context.devices.run, partial(build_device_app, context, api), devices)
         group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)

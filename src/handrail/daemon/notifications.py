@@ -57,14 +57,17 @@ class Notifier:
         grace: float = GRACE_SECONDS,
         burst: float = BURST_SECONDS,
         bound: float = SHOW_SECONDS,
+        quiet: Callable[[], bool] = lambda: False,
         system: str = sys.platform,
         find: Callable[[str, str], str | None] = find_program,
     ) -> None:
-        """`pages` returns the number of connected followers who could answer, `find` a program on a PATH."""
+        """`pages` returns the number of connected followers who could answer, `find` a program on a PATH; while
+        `quiet`, nothing is shown but a changed policy."""
         self._watch = ApprovalWatch(gate, grace=grace, burst=burst)
         self._pages = pages
         self._environment = {name: environment[name] for name in DESKTOP if name in environment}
         self._bound = bound
+        self._quiet = quiet
         self._system = system
         self._find = find
         self._search_path = environment.get("PATH", "")
@@ -89,7 +92,7 @@ class Notifier:
         """Notify of the approvals that are still open; False if no notification was needed."""
         waiting = self._watch.take_waiting()
         notices, self._notices = self._notices, []
-        if self._pages() or not (waiting or notices):
+        if self._pages() or self._quiet() or not (waiting or notices):
             return False
         if waiting:
             await self._show(*build_notification(waiting))

@@ -12,6 +12,7 @@ EXPORTS = {
     "rules.accepted_policy": "AcceptedPolicy FoundPolicy",
     "rules.explanation": "Explanation ListedRule Step explain",
     "rules.matching": "AGENT_WORK CLIENT_WORK",
+    "rules.pause": "Pause",
     "rules.policy": "Policy describe_rule",
     "rules.policy_snapshot": "Baseline PolicyChange PolicySnapshot decode_baseline",
     "rules.rule_builder": "BadRule",

@@ -217,6 +217,8 @@ class Draft:
 
     planned: PlannedCall
     decision: Decision
+    ruled: Decision
+    """What the rules alone decide, without a pause of all agents."""
     policy: Policy | None
     """The policy that decided; None if the plan itself says whether it asks."""
 
@@ -256,7 +258,8 @@ class Drafts:
     def decide_again(self, draft: Draft, caller: Caller) -> Draft:
         """The same plan with a decision under the current rules."""
         policy = self._find_policy(draft.plan, caller)
-        return draft if policy is draft.policy else _decide(draft.planned, caller, policy)
+        ruled = draft.ruled if policy is draft.policy else _decide(draft.planned, caller, policy)
+        return self._hold(draft.planned, ruled, policy)
 
     async def _plan_and_decide(
         self, parsed: ParsedCall, input: Json, content: str | None, caller: Caller
@@ -266,22 +269,25 @@ class Drafts:
         if content is not None:  # diffing large files is slow
             plan = await anyio.to_thread.run_sync(tool.review, base, content, ())
         planned = PlannedCall(tool=tool, input=input, base=base, content=content, plan=plan)
-        return _decide(planned, caller, self._find_policy(plan, caller))
+        policy = self._find_policy(plan, caller)
+        return self._hold(planned, _decide(planned, caller, policy), policy)
 
     def _find_policy(self, plan: Plan, caller: Caller) -> Policy | None:
         """The policy in force, the same object until it changes; None if the plan itself says whether it asks."""
         return None if plan.asks or plan.passes else self._rules.policy(caller)
 
+    def _hold(self, planned: PlannedCall, ruled: Decision, policy: Policy | None) -> Draft:
+        decision = self._rules.pause.hold(ruled, planned.plan.claims)
+        return Draft(planned=planned, decision=decision, ruled=ruled, policy=policy)
 
-def _decide(planned: PlannedCall, caller: Caller, policy: Policy | None) -> Draft:
+
+def _decide(planned: PlannedCall, caller: Caller, policy: Policy | None) -> Decision:
     plan = planned.plan
     if plan.asks:
-        decision = Decision(effect="ask", rule="asks a person", why=plan.asks)
-    elif policy is None:
-        decision = Decision(effect="allow", rule=HOSTED, why=plan.passes)
-    else:
-        decision = policy.decide(planned.tool.name, plan.claims, caller, plan.server)
-    return Draft(planned=planned, decision=decision, policy=policy)
+        return Decision(effect="ask", rule="asks a person", why=plan.asks)
+    if policy is None:
+        return Decision(effect="allow", rule=HOSTED, why=plan.passes)
+    return policy.decide(planned.tool.name, plan.claims, caller, plan.server)
 
 
 def canonical_json(value: Json) -> str:

@@ -17,6 +17,7 @@ from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import Draft, Drafts, ParsedCall
 from handrail.gate.feedback import join_comments
 from handrail.gate.risk import assess_call
+from handrail.gate.rules.pause import JUST_PAUSED, PAUSED
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Refusal, UnknownEnd
 from handrail.lazy_dataclass import dataclass
@@ -188,7 +189,7 @@ class Pipeline:
             if (
                 allowed_by.rule is not None and decision.effect != "allow"
             ):  # the rule was removed during the commit
-                return _fail_rule_withdrawn(allowed_by.rule)
+                return _fail_rule_withdrawn(allowed_by.rule, decision)
         call.plan = plan
         result = await draft.planned.tool.run(plan, call)
         return Outcome(ending="done", by=tool_actor(call.tool), result=result)
@@ -218,8 +219,9 @@ def _denied_by_rule(decision: Decision) -> Outcome:
     return Outcome(ending="denied", by=rule_actor(decision.rule), message=decision.why)
 
 
-def _fail_rule_withdrawn(rule: str) -> Outcome:
-    message = f"{_describe_withdrawn(rule)} Nothing was done; ask again."
+def _fail_rule_withdrawn(rule: str, now: Decision) -> Outcome:
+    reason = JUST_PAUSED if now.rule == PAUSED else _describe_withdrawn(rule)
+    message = f"{reason} Nothing was done; ask again."
     return Outcome(ending="failed", by=HANDRAIL, message=message)
 
 

@@ -26,6 +26,7 @@ DESK_PATHS = (
     "/api/credentials",
     "/api/policy",
     "/api/editors",
+    "/api/keys",
     "/api/devices/listener",
 )
 """What no device changes: who else may sign in or decide, and whether Handrail runs."""

@@ -18,7 +18,7 @@ EXPORTS = {
     "credentials": "CredentialRecord",
     "debounce": "Debounce",
     "events": (
-        "ActivityEnded ActivityStarted AgentEnded ApprovalAnswered ApprovalExpired ApprovalOpened "
+        "ActivityEnded ActivityStarted AgentEnded AgentsPaused AgentsResumed ApprovalAnswered ApprovalExpired ApprovalOpened "
         "ApprovalWithdrawn CallClientBack CallClientGone CallHandedBack CallOpened CallSettled CallStarted CallStopped "
         "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped EditorPaired EditorRefused EditorRevoked "
         "Entry Event FilesRestored "
@@ -35,6 +35,7 @@ EXPORTS = {
     "journal": "Journal open_journal",
     "journal_retention": "JournalRetention",
     "operations": "ActivityRecord OperationHistory",
+    "pauses": "PauseRecord",
     "query": "Where",
     "records": "Records open_records",
     "rule_replay": "RuleReplay replay_rules",

@@ -28,6 +28,7 @@ from handrail.store.editors import EditorPaired, EditorRefused, EditorRevoked
 from handrail.store.file_changes import FilesRestored
 from handrail.store.journal_compaction import JournalCompacted
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
+from handrail.store.pauses import AgentsPaused, AgentsResumed
 from handrail.store.rules import (
     FolderDistrusted,
     FolderTrusted,
@@ -120,6 +121,8 @@ Event = Annotated[
     | FolderTrusted
     | FolderDistrusted
     | PolicyAccepted
+    | AgentsPaused
+    | AgentsResumed
     | FilesRestored
     | ThreadOpened
     | ThreadRenamed
@@ -160,6 +163,8 @@ __all__ = [
     "ActivityStarted",
     "AgentEnded",
     "AgentStarted",
+    "AgentsPaused",
+    "AgentsResumed",
     "ApprovalAnswered",
     "ApprovalExpired",
     "ApprovalOpened",

@@ -227,6 +227,8 @@ class _Fold:
 _KEPT_KINDS = (
     *RULE_KINDS,
     "PolicyAccepted",
+    "AgentsPaused",
+    "AgentsResumed",
     "CredentialIssued",
     "CredentialRevoked",
 )

@@ -16,6 +16,7 @@ from handrail.store.database import Statement, lenient_text, migrate, open_reade
 from handrail.store.events import decode
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
 from handrail.store.journal_compaction import find_gap_before
+from handrail.store.pauses import PauseRecord, find_pause
 from handrail.store.rules import (
     RULE_KINDS,
     FolderRecord,
@@ -40,6 +41,8 @@ class RuleReplay:
     """Events that were altered, and tables that differ from the events, each as a sentence."""
     repair: tuple[Statement, ...]
     """Statements that rebuild the tables; empty if they match."""
+    pause: PauseRecord | None
+    """The pause of all agents that goes on."""
 
 
 def replay_rules(path: Path) -> RuleReplay:
@@ -50,7 +53,12 @@ def replay_rules(path: Path) -> RuleReplay:
     with closing(open_reader(path)) as connection, closing(_new_tables()) as replayed:
         connection.text_factory = lenient_text
         rows = connection.execute(RULE_EVENTS).fetchall()
-        faults = [fault for row in rows if (fault := _replay(replayed, row, _chain_before(connection, row)))]
+        pauses = connection.execute(PAUSE_EVENTS).fetchall()
+        faults = [
+            fault
+            for row in (*rows, *pauses)
+            if (fault := _replay(replayed, row, _chain_before(connection, row)))
+        ]
         tables = [(name, _cells(replayed, name), _cells(connection, name)) for name in _NOUNS]
         differences = [each for table in tables for each in _compare(*table)]
         return RuleReplay(
@@ -58,14 +66,17 @@ def replay_rules(path: Path) -> RuleReplay:
             folders=tuple(folder_of(row) for row in replayed.execute(_FOLDERS)),
             faults=(*faults, *differences),
             repair=tuple(_rebuild(tables)) if differences else (),
+            pause=find_pause(pauses),
         )
 
 
-RULE_EVENTS = f"""
+_EVENTS = """
 SELECT *, (SELECT before.chain FROM events AS before WHERE before.seq < events.seq
            ORDER BY before.seq DESC LIMIT 1) AS before_chain,
           (SELECT max(before.seq) FROM events AS before WHERE before.seq < events.seq) AS before_seq
-FROM events WHERE kind IN ({", ".join(f"'{kind}'" for kind in RULE_KINDS)}) ORDER BY seq"""
+FROM events WHERE kind IN ({}) ORDER BY seq"""
+RULE_EVENTS = _EVENTS.format(", ".join(f"'{kind}'" for kind in RULE_KINDS))
+PAUSE_EVENTS = _EVENTS.format("'AgentsPaused', 'AgentsResumed'")
 _IN_FORCE = "SELECT * FROM rules WHERE removed_at IS NULL ORDER BY added_seq"
 _FOLDERS = "SELECT * FROM folders ORDER BY folder"
 _NOUNS = {"rules": "rule", "folders": "trusted folder"}

@@ -32,6 +32,8 @@ CREATE INDEX compacted_by_record ON compacted (recorded_seq);
 
 CREATE INDEX events_of_compactions ON events (seq) WHERE kind = 'JournalCompacted';
 
+CREATE INDEX events_of_pauses ON events (seq) WHERE kind IN ('AgentsPaused', 'AgentsResumed');
+
 CREATE INDEX events_of_rules ON events (seq)
     WHERE kind IN ('RuleAdded', 'RuleRemoved', 'RuleDisabled', 'RuleEnabled', 'RulesOrdered', 'FolderTrusted', 'FolderDistrusted');
 

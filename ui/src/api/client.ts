@@ -8,7 +8,7 @@ import createClient, { type Client } from "openapi-fetch";
 
 import type { paths } from "../wire.ts";
 import { type LiveSocket, transport } from "./transport.ts";
-import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, PushBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
+import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, Provider, PushBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
 
 /** The daemon refused a request; the message is its own. */
 export class ApiError extends Error {
@@ -77,6 +77,12 @@ export class Api {
   pairEditor = (id: string, number: number) => dataOf(this.http.POST("/api/editors/{id}/pair", { ...at({ id }), body: { number } }));
   refuseEditor = (id: string) => dataOf(this.http.POST("/api/editors/{id}/refuse", at({ id })));
   settings = () => dataOf(this.http.GET("/api/settings"));
+  keys = () => dataOf(this.http.GET("/api/keys"));
+  /** The system may ask its user to unlock the keyring first. */
+  storeKey = (provider: Provider, key: string) => dataOf(this.http.PUT("/api/keys/{provider}", { ...at({ provider }), body: { key }, fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));
+  removeKey = (provider: Provider) => dataOf(this.http.DELETE("/api/keys/{provider}", at({ provider })));
+  pause = () => dataOf(this.http.PUT("/api/pause"));
+  resume = () => dataOf(this.http.DELETE("/api/pause"));
   stopEverything = () => dataOf(this.http.POST("/api/stop"));
   acceptPolicy = (digest: string) => dataOf(this.http.POST("/api/policy/accept", { body: { digest } }));
   folders = () => dataOf(this.http.GET("/api/folders"));

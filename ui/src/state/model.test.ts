@@ -19,6 +19,7 @@ function empty(seq = 10): Model {
     auto_approve: false,
     human_in_the_loop: true,
     policy: { suspended: "", known: true, changes: [], digest: "", taken: [], head_seq: seq, head_chain: "", kept_seq: null },
+    pause: { since: null, by: "", won: true },
     command_line: "handrail mcp",
     calls: [],
     recent: [],
@@ -128,6 +129,13 @@ test("an answer that changed the input says so", () => {
   const edited = then(empty(), opened("c1"), asked("c1"), answered("allow", { input: { command: "ls" } }));
   assert.equal(plain.approvals.get("a-c1")?.edited, false);
   assert.equal(edited.approvals.get("a-c1")?.edited, true);
+});
+
+test("a pause is known until it ends", () => {
+  const paused = then(empty(), { kind: "AgentsPaused", by: "a person on the page" });
+  assert.deepEqual(paused.pause, { since: 58_000, by: "a person on the page" });
+  assert.deepEqual(then(paused, opened("c1")).pause, paused.pause);
+  assert.equal(then(paused, { kind: "AgentsResumed", by: "a person" }).pause, null);
 });
 
 test("a fact about rules or folders is noticed, and no other", () => {

@@ -46,6 +46,8 @@ export interface Model {
   readonly humanInTheLoop: boolean;
   /** Whether rules and settings are in force, and what changed without Handrail. */
   readonly policy: PolicyView;
+  /** Since when all agents are paused, and by whom; null if they are not. */
+  readonly pause: { readonly since: number; readonly by: string } | null;
   /** The sequence number of the last event about rules or trusted folders; they are fetched again when it grows. */
   readonly ruled: number;
   /** The same for threads. */
@@ -91,13 +93,14 @@ export function isOpen(call: Pick<CallView, "status">): boolean {
   return call.status === "waiting" || call.status === "running";
 }
 
-function heading(state: State): Pick<Model, "version" | "started" | "autoApprove" | "humanInTheLoop" | "policy" | "commandLine"> {
+function heading(state: State): Pick<Model, "version" | "started" | "autoApprove" | "humanInTheLoop" | "policy" | "pause" | "commandLine"> {
   return {
     version: state.version,
     started: state.started,
     autoApprove: state.auto_approve,
     humanInTheLoop: state.human_in_the_loop,
     policy: state.policy,
+    pause: state.pause.since === null ? null : { since: state.pause.since, by: state.pause.by },
     commandLine: state.command_line,
   };
 }
@@ -121,6 +124,7 @@ class Draft {
   private ruled: number;
   private spoken: number;
   private started: Restart;
+  private pause: Model["pause"];
   private readonly model: Model;
   private readonly skew: number;
 
@@ -134,6 +138,7 @@ class Draft {
     this.ruled = model.ruled;
     this.spoken = model.spoken;
     this.started = model.started;
+    this.pause = model.pause;
   }
 
   /** False if an entry before this one is missing. */
@@ -147,8 +152,8 @@ class Draft {
   finish(): Model {
     forget(this.calls, (call) => !isOpen(call));
     forget(this.approvals, (approval) => approval.status !== "open");
-    const { seq, ruled, spoken, skew, started, calls, approvals, terminals } = this;
-    return { ...this.model, seq, ruled, spoken, skew, started, calls, approvals, terminals };
+    const { seq, ruled, spoken, skew, started, pause, calls, approvals, terminals } = this;
+    return { ...this.model, seq, ruled, spoken, skew, started, pause, calls, approvals, terminals };
   }
 
   private apply({ seq, at, event }: Entry): void {
@@ -183,6 +188,12 @@ class Draft {
       case "FolderDistrusted":
       case "PolicyAccepted":
         this.ruled = seq;
+        return;
+      case "AgentsPaused":
+        this.pause = { since: at, by: event.by };
+        return;
+      case "AgentsResumed":
+        this.pause = null;
         return;
       case "ThreadOpened":
       case "ThreadRenamed":

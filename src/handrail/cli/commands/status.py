@@ -71,6 +71,8 @@ class Status:
     """How often the keeper has restarted the daemon because it had ended unexpectedly."""
     restarted_at: int | None
     """When that was last, in milliseconds since 1970."""
+    paused_since: int | None
+    """When all agents were paused, in milliseconds since 1970."""
     devices_url: str | None
     """Where paired devices connect; None if nothing listens for them."""
     devices: int
@@ -98,6 +100,9 @@ def status(as_json_: AsJson = False) -> None:
         say((f"  restarted by the keeper {often}, last {when}: the daemon had ended unexpectedly", "yellow"))
     say(f"  home    {state.home}")
     say(f"  calls   {state.running} running, {format_count(state.waiting, 'approval')} waiting for you")
+    if state.paused_since:
+        since = format_ago(state.paused_since, int(time.time() * 1000))
+        say((f"  paused  all agents, {since}: new calls wait for you. `handrail resume` ends it", "yellow"))
     if state.devices_url:
         say(f"  devices {format_count(state.devices, 'device')} paired, listening at {state.devices_url}")
     if state.hung_keeper_pid:
@@ -209,6 +214,7 @@ def _build_status(link: Link, policy: "PolicyView | None") -> Status:
         waiting=len(state["approvals"]),
         restarts=health.get("restarts", 0),
         restarted_at=health.get("restarted_at"),
+        paused_since=state.get("pause", {}).get("since"),
         devices_url=link.get("devices")["url"],
         devices=sum(row["device"] for row in link.get("sign-ins")),
         held=tuple(format_change(change) for change in policy["changes"]) if policy else (),

@@ -19,6 +19,7 @@ from handrail.errors import Unwritable
 from handrail.gate.call import new_id
 from handrail.gate.rules.explanation import ListedRule, list_rules
 from handrail.gate.rules.matching import UNTRUSTED, FolderState, OriginRule, explain_lapse
+from handrail.gate.rules.pause import Pause
 from handrail.gate.rules.policy import FolderSettings, Policy
 from handrail.gate.rules.rule_builder import BadRule, RuleBase, check_rule, place_pattern, rule_from_section
 from handrail.gate.rules.trust import Folders, FolderTrust, Project, TrustedFolder
@@ -139,6 +140,8 @@ class Rules:
         """Called in a task after a change was recorded and applied."""
         self.suspended = ""
         """Why no rule, trusted folder or setting may allow anything, as a sentence; empty in normal operation."""
+        self.pause = Pause(journal, self._report)
+        """Whether agents are paused: then the rules of no folder allow anything."""
         self.home = os.path.realpath(Path.home() if home is None else home)
         self.now = now
         self._journal = journal
@@ -433,8 +436,11 @@ class Rules:
         """Report the changes since the last report."""
         if self._reported != self._generation:
             self._reported = self._generation
-            for notify in self.on_change:
-                notify()
+            self._report()
+
+    def _report(self) -> None:
+        for notify in self.on_change:
+            notify()
 
 
 def _restore(current: dict[str, T], before: dict[str, T], key: str) -> None:

@@ -40,11 +40,11 @@ class Keys:
             name: value for name in PROVIDER_VARIABLES if isinstance(value := more.get(name), str) and value
         }
 
-    async def read(self) -> None:
-        """Read missing keys from the keyring, once. Keys of a provider whose base URL is set are not read:
+    async def read(self, *, again: bool = False) -> None:
+        """Read missing keys from the keyring, once; `again` if it had none, as a person may have added one. Keys of a provider whose base URL is set are not read:
         they must not be sent to that URL."""
         async with self._reading:
-            if self._kept is None:
+            if self._kept is None or (again and not self._kept):
                 unaddressed = [keys for address, keys in KEYS_FOR_URL.items() if address not in self._given]
                 missing = [name for keys in unaddressed for name in keys if name not in self._given]
                 self._kept = await to_thread.run_sync(read_keys, *missing, abandon_on_cancel=True)

@@ -155,7 +155,7 @@ class Models:
 
     async def model(self, name: str | None, thought_level: ThoughtLevel | None = None) -> Model:
         """A client for this model. Raises ModelError, with `login` if its key is missing."""
-        await self._keys.read()
+        await self._keys.read(again=True)
         if not name:
             raise ModelError(NO_KEY.format(provider="anthropic"), login=True)
         choice = parse_choice(name)

@@ -211,6 +211,16 @@ class ExpectBody(Wire):
     config: Annotated[str, Field(min_length=64, max_length=64)]
 
 
+class PauseView(Wire):
+    """Whether agents are paused."""
+
+    since: int | None
+    """Milliseconds since 1970; None if they are not paused."""
+    by: str
+    won: bool = True
+    """False if a request found it so already."""
+
+
 class State(Wire):
     """A snapshot. Apply the events after `seq` to bring it up to date."""
 
@@ -221,6 +231,7 @@ class State(Wire):
     auto_approve: bool
     human_in_the_loop: bool
     policy: PolicyView
+    pause: PauseView
     command_line: str
     """The command that an MCP client launches to connect."""
     calls: list[CallView]

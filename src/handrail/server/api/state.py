@@ -8,6 +8,7 @@ from handrail.server.api.approvals import load_open_views
 from handrail.server.api.call_models import CallView, LiveEntries, State
 from handrail.server.api.daemon_models import Health
 from handrail.server.api.models import as_json, now_ms
+from handrail.server.api.pause import pause_view
 from handrail.server.api.policy_changes import policy_view
 from handrail.server.api.terminals import build_views
 from handrail.server.context import ServerContext, person_of
@@ -42,6 +43,7 @@ def routes(context: ServerContext) -> APIRouter:
             auto_approve=standing.default == "allow" and not context.gate.rules.suspended,
             human_in_the_loop=standing.human_in_the_loop,
             policy=policy_view(context),
+            pause=pause_view(context.gate.rules.pause),
             command_line=context.command_line,
             calls=open_calls,
             recent=[calls.call_view(call, None) for call in newest if call.id not in context.gate.open],

@@ -11,6 +11,7 @@ import { InputGuard } from "../../state/inputGuard.svelte.ts";
 import type { TrackedApproval, TrackedCall, TrackedTerminal } from "../../state/model.ts";
 import { route } from "../../state/route.svelte.ts";
 import { settings } from "../../state/settings.svelte.ts";
+import { showError } from "../../state/showError.ts";
 import type { Store } from "../../state/store.svelte.ts";
 import { toasts } from "../../state/toasts.svelte.ts";
 import { Answers } from "../approvals/answers.svelte.ts";
@@ -18,6 +19,7 @@ import { ApprovalDetails } from "../approvals/approvalDetails.svelte.ts";
 import { CallActions } from "../calls/callActions.ts";
 import { TypicalDurations } from "../calls/typicalDurations.svelte.ts";
 import { clientStates, sessionFilter } from "../clients/clientText.ts";
+import { KeyStore } from "../keys/keys.svelte.ts";
 import { RuleStore } from "../rules/rules.svelte.ts";
 import { Agents } from "../threads/agents.svelte.ts";
 import { ThreadActions } from "../threads/threadActions.ts";
@@ -35,6 +37,7 @@ export class InboxController {
   readonly threads: ThreadList;
   readonly transcripts: TranscriptList;
   readonly agents: Agents;
+  readonly keys: KeyStore;
   readonly threadActions: ThreadActions;
   private readonly approvalDetails: ApprovalDetails;
   /** Guards the selected call. */
@@ -78,6 +81,7 @@ export class InboxController {
     this.threads = new ThreadList(store.api);
     this.transcripts = new TranscriptList(store.api);
     this.agents = new Agents(store.api);
+    this.keys = new KeyStore(store.api);
     this.threadActions = new ThreadActions(store.api);
     this.approvalDetails = new ApprovalDetails(store.api);
     this.answers = new Answers({ guard: this.guard, api: store.api, question: () => this.openQuestion(), known: () => this.hasApprovalDetails, send: (approval, body) => this.send(approval, body) });
@@ -98,6 +102,15 @@ export class InboxController {
     const known = this.selected ? this.approvalOf(this.selected) : undefined;
     return known && this.approvalDetails.merge(known);
   });
+
+  /** Pauses all agents, or lets them go on. */
+  async setPaused(paused: boolean): Promise<void> {
+    try {
+      await (paused ? this.store.api.pause() : this.store.api.resume());
+    } catch (error) {
+      showError(error);
+    }
+  }
 
   /** The text of the search field. */
   get filter(): string {

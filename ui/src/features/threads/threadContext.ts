@@ -5,7 +5,7 @@
  */
 import { createContext, type Snippet } from "svelte";
 
-import type { UndoView } from "../../api/types.ts";
+import type { Provider, UndoView } from "../../api/types.ts";
 import type { TrackedCall } from "../../state/model.ts";
 import type { CallData } from "./callPart.ts";
 
@@ -13,6 +13,8 @@ export interface ThreadContext {
   /** An image as a data URL; it is fetched with the bearer, which a URL cannot carry. */
   picture(sha: string): Promise<string>;
   login(agent: string, method: string): void;
+  /** Stores an API key of our own agent. */
+  storeKey?(provider: Provider, key: string): Promise<void>;
   watch(terminal: string): void;
   /** Daemon time plus this is page time. */
   readonly skew: number;

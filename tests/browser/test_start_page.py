@@ -1,0 +1,96 @@
+"""The first minute on the page, its pause, and the key of our own agent."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+from tests.house.source import ROOT
+from tests.support.browser_tab import MS, Tab
+from tests.support.daemon_home import Home, running_daemon
+from tests.support.mcp_client import agent
+from tests.support.person_client import Person
+
+pytestmark = pytest.mark.browser
+
+KEY = "sk-ant-not-a-real-key-73310"
+
+
+def use_keyring_in_file(home: Home) -> None:
+    home.environment.pop("PYTHON_KEYRING_BACKEND", None)
+    home.environment["FILE_KEYRING"] = str(home.places.data / "keyring.json")
+    home.environment["XDG_CONFIG_HOME"] = str(home.places.data / "config")
+    settings = home.places.data / "config" / "python_keyring" / "keyringrc.cfg"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(
+        f"[backend]\ndefault-keyring = tests.support.file_keyring.FileKeyring\nkeyring-path = {ROOT}\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def shared_home() -> Generator[Home]:
+    with running_daemon(prepare=use_keyring_in_file) as home:
+        yield home
+
+
+async def test_all_agents_are_paused_and_resumed(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    banner = tab.page.get_by_role("status").filter(has_text="All agents are paused")
+    await tab.page.get_by_role("button", name="Pause all agents").click()
+    await tab.sees(banner, "by you")
+    async with agent(shared_home, workspace, shared_person) as client:
+        held = client.ask("read_file", path="a.txt")  # allowed by a built-in rule, were it not for the pause
+        question = await shared_person.question("a.txt")
+        assert question["why"].startswith("All agents are paused.")
+        await banner.get_by_role("button", name="Resume").click()
+        assert "one" in (await held.told()).text
+    await expect(banner).to_have_count(0, timeout=MS)
+    await expect(tab.page.get_by_role("button", name="Pause all agents")).to_be_visible(timeout=MS)
+
+
+async def test_three_first_steps_are_ticked_and_vanish_when_all_are_done(
+    shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
+) -> None:
+    steps = tab.page.get_by_role("region", name="First steps")
+    ticked = steps.get_by_text(", done")
+    async with agent(shared_home, workspace, shared_person) as client:
+        call = client.ask("write_file", path="b.txt", content="two")
+        await shared_person.question("b.txt")
+        await expect(ticked).to_have_count(1, timeout=MS)
+        await shared_person.deny("b.txt")
+        assert (await call.told()).status == "denied"
+        await expect(ticked).to_have_count(2, timeout=MS)
+    await shared_person.post("rules", {"effect": "ask", "command": "make", "scope": "user"})
+    await expect(steps).to_have_count(0, timeout=MS)
+    kept = await tab.page.evaluate("localStorage.getItem('handrail.first-steps')")
+    assert kept == "connect,answer,rule"
+
+
+async def test_a_pasted_key_goes_to_the_keyring_and_nowhere_else(
+    shared_home: Home, shared_person: Person, tab: Tab
+) -> None:
+    await tab.page.get_by_role("link", name="Threads").click()
+    await (
+        tab.page.locator("label", has_text="Handrail").filter(has=tab.page.get_by_role("radio")).first.click()
+    )
+    form = tab.page.get_by_role("form", name="API key")
+    field = form.get_by_label("API key")
+    await field.fill(KEY)
+    await expect(form.get_by_label("Provider")).to_have_value("anthropic", timeout=MS)
+    await form.get_by_role("button", name="Save key").click()
+    await expect(form).to_have_count(0, timeout=MS)
+    await expect(tab.page.get_by_label("Message")).to_be_focused(timeout=MS)
+
+    ring = shared_home.places.data / "keyring.json"
+    assert json.loads(ring.read_text()) == {"handrail ANTHROPIC_API_KEY": KEY}
+    views = [await shared_person.get(path) for path in ("keys", "settings", "state")]
+    assert KEY not in json.dumps(views)
+    kept = [path for path in shared_home.places.data.rglob("*") if path.is_file() and path != ring]
+    assert [path for path in kept if KEY.encode() in path.read_bytes()] == []
+    page = await tab.page.evaluate("document.documentElement.outerHTML + JSON.stringify(localStorage)")
+    assert KEY not in page
+    refused = await shared_person.ask("PUT", "keys/openai", {"key": "two words"})
+    assert (refused.status_code, "two words" in refused.text) == (422, False)
