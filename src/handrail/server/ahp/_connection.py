@@ -75,6 +75,8 @@ class Outbox:
         self.overflowed = anyio.Event()
 
     def put(self, message: str) -> None:
+        if self.overflowed.is_set():
+            return  # it is being disconnected
         self._messages.append(message)
         self._size += len(message)
         if self._size > QUEUE_BYTES or len(self._messages) > QUEUE_MESSAGES:
