@@ -85,6 +85,10 @@ async def test_the_palette_completes_and_cancels_calls(
 
         first = await start("alpha")
         await expect(workbench.counter).to_have_text(re.compile(r"^\s*0\s+1\s*$"), timeout=MS)
+        await workbench.run("Handrail: Show a Terminal of an Agent")
+        await workbench.pick("echo alpha")
+        rows = workbench.page.locator(".terminal-wrapper.active .xterm-rows")
+        await expect(rows).to_contain_text("alpha", timeout=MS)
         await workbench.run("Handrail: Complete the Running Call")
         told = await first.told()
         assert (told.status, told.data["output"].split()) == ("force-completed", ["alpha"])
@@ -113,6 +117,14 @@ async def test_a_second_window_without_a_folder_needs_no_pairing_of_its_own(
         await expect(sidebar.get_by_role("status").filter(has_text="Pairing number")).to_have_count(0)
         [editor] = await shared_person.get("editors")
         assert (editor["state"], editor["windows"]) == ("paired", 2)
+
+        await second.run("Handrail: Open in an Editor Tab")
+        await expect(second.page.get_by_role("tab", name="Handrail")).to_be_visible(timeout=MS)
+        pages = second.page.locator("iframe.webview.ready")
+        await expect(pages).to_have_count(2, timeout=MS)
+        for page in await pages.all():
+            views = page.content_frame.frame_locator("#active-frame").get_by_role("navigation", name="Views")
+            await expect(views).to_be_visible(timeout=MS)
 
 
 async def test_a_window_of_two_folders_that_are_not_trusted_works_and_its_settings_start_nothing(
