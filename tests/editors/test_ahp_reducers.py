@@ -107,7 +107,7 @@ def drop_undefined(action: Obj) -> Obj:
 def test_each_state_is_the_one_that_vscode_computes(reduce_in_vscode: Reduce, kind: str) -> None:
     reduce, first, actions = CASES[kind]
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(actions.map(drop_undefined), min_size=1, max_size=30))
     def compare(steps: list[Obj]) -> None:
         state = first
