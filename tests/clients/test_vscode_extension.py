@@ -56,3 +56,12 @@ def test_a_folder_cannot_choose_the_program_or_the_daemon_and_needs_no_trust() -
     assert {name for name, each in settings.items() if each.get("scope") != "machine"} == {
         "handrail.notifications"
     }
+
+
+def test_it_uses_only_the_public_api_of_the_oldest_editor_that_it_allows() -> None:
+    """Cursor and VSCodium follow VS Code with a delay. The type check sees no newer API than that of these declarations."""
+    manifest = json.loads(MANIFEST.read_text())
+    oldest = manifest["engines"]["vscode"].removeprefix("^")
+    assert manifest["devDependencies"]["@types/vscode"] == oldest == "1.100.0"
+    assert "enabledApiProposals" not in manifest
+    assert "extensionDependencies" not in manifest

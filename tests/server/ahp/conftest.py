@@ -7,12 +7,14 @@ import pytest
 from tests.support.ahp_client import AHP, AhpClient, ahp_client, pair
 from tests.support.daemon_home import Home, running_daemon
 from tests.support.person_client import Person, person_of
-from tests.support.thread_client import SCRIPTED
+from tests.support.scripted_agent import command
+from tests.support.thread_client import agents_config
 
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    with running_daemon(SCRIPTED + AHP) as home:
+    agents = agents_config(scripted=command(), steered=command(steers=True))
+    with running_daemon(agents + AHP) as home:
         yield home
 
 

@@ -179,6 +179,23 @@ async def test_a_steering_prompt_waits_and_becomes_the_next_turn(editor: AhpClie
     assert await editor.same(chat.uri)
 
 
+async def test_an_agent_that_takes_prompts_while_it_works_is_steered(editor: AhpClient, folder: Path) -> None:
+    steps = script({"say": "at work"}, {"take_steering": "x"}, {"say": "now: "}, {"tell": "x"})
+    chat = await editor.begin("handrail-steered", str(folder), steps, "steered")
+    await editor.until(lambda: chat.text == "at work")
+    message = {"text": "use tabs", "origin": {"kind": "user"}}
+    envelope = await editor.act(
+        chat.uri, "chat/pendingMessageSet", kind="steering", id="request_now", message=message
+    )
+    assert "rejectionReason" not in envelope
+    await editor.until(lambda: len(chat.state["turns"]) == 2)
+    assert [turn["message"]["text"] for turn in chat.state["turns"]] == [steps, "use tabs"]
+    assert [turn["state"] for turn in chat.state["turns"]] == ["complete", "complete"]
+    assert chat.text == 'now: "use tabs"'
+    assert "steeringMessage" not in chat.state
+    assert await editor.same(chat.uri)
+
+
 async def test_a_stop_cancels_the_operation(editor: AhpClient, folder: Path, person: Person) -> None:
     chat = await editor.begin(AGENT, str(folder), script({"say": "busy"}, {"hang": True}), "stop")
     await editor.until(lambda: chat.text == "busy")

@@ -1,11 +1,16 @@
 """Terminals through the agent host: a call's terminal, and terminals that a client opens."""
 
+from contextlib import suppress
 from pathlib import Path
 
+import anyio
 import pytest
-from tests.support.ahp_client import ROOT, AhpChat, AhpClient
+from tests.support.ahp_client import ROOT, VERSIONS, AhpChat, AhpClient, Obj, ahp_client
+from tests.support.daemon_home import BOUND, Home, eventually
 from tests.support.person_client import Person
 from tests.support.scripted_agent import script
+from websockets.asyncio.client import unix_connect
+from websockets.exceptions import ConnectionClosed
 
 pytestmark = [pytest.mark.anyio]
 
@@ -14,6 +19,10 @@ AGENT = "handrail-scripted"
 
 def shown(client: AhpClient, uri: str) -> str:
     return "".join(part.get("value", "") for part in client.states[uri]["content"])
+
+
+def data_of(envelope: Obj) -> str:
+    return envelope["action"].get("data", "")
 
 
 async def run_command(editor: AhpClient, folder: Path, command: str, session: str) -> tuple[AhpChat, str]:
@@ -91,3 +100,33 @@ async def test_much_output_arrives_whole(editor: AhpClient, folder: Path) -> Non
     await chat.over()
     lines = shown(editor, uri).split("\r\n")
     assert [line for line in lines if line.isdigit()] == [str(n) for n in range(1, 200_001)]
+
+
+async def test_a_client_that_never_reads_is_disconnected_and_holds_up_nobody(
+    home: Home, editor: AhpClient, person: Person, folder: Path
+) -> None:
+    """It watches a terminal with more output than its queue and its socket hold."""
+    _, uri = await run_command(editor, folder, "read go; seq 6000000; echo the-end", "unread")
+    await editor.ask("subscribe", channel=uri)
+    del editor.states[uri]  # the state of so much output is not of interest
+    address = str(home.places.ahp_socket)
+    async with unix_connect(address, uri="ws://127.0.0.1:0/", max_size=None) as socket:
+        deaf = AhpClient(socket, "deaf")  # its `run`, which receives, is not started
+        fields = {"clientId": "deaf", "protocolVersions": VERSIONS, "initialSubscriptions": [ROOT, uri]}
+        await deaf.send({"id": 1, "method": "initialize", "params": fields})
+        await editor.act(uri, "terminal/input", data="go\n")
+        await editor.until(lambda: any("the-end" in data_of(one) for one in editor.envelopes[-20:]))
+        assert await editor.ask("ping") == {}
+
+        async def is_alone() -> bool:
+            (process,) = await person.get("editors")
+            return process["windows"] == 1
+
+        await eventually(is_alone, 10)
+        with anyio.fail_after(BOUND), suppress(ConnectionClosed):
+            while True:
+                await socket.recv()
+        assert socket.close_code == 1006  # it did not read that it is disconnected
+    async with ahp_client(home, "deaf") as again:
+        await again.initialize(ROOT, uri)
+        assert shown(again, uri).endswith("the-end\r\n")

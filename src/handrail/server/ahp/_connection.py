@@ -48,6 +48,8 @@ QUEUE_MESSAGES = 20_000
 """Messages that a client has not read. One that reads too slowly is disconnected, and catches up when it reconnects."""
 DRAINED_BYTES = 1024 * 1024
 """Below this, terminal output goes on."""
+DRAIN_SECONDS = 1.0
+"""How long terminal output waits for a client that reads slowly."""
 PING_BYTES = 1000
 """Length of a ping at most: longer messages are not looked at for one."""
 MOST_ERRORS = 50
@@ -69,9 +71,12 @@ class Outbox:
         self._messages: deque[str] = deque()
         self._size = 0
         self._bell = anyio.Event()
+        self._is_late = False
         self.overflowed = anyio.Event()
 
     def put(self, message: str) -> None:
+        if self.overflowed.is_set():
+            return  # it is being disconnected
         self._messages.append(message)
         self._size += len(message)
         if self._size > QUEUE_BYTES or len(self._messages) > QUEUE_MESSAGES:
@@ -87,9 +92,12 @@ class Outbox:
         return message
 
     async def drained(self) -> None:
-        """Wait until few messages are unsent."""
-        while self._size > DRAINED_BYTES:
-            await self._bell.wait()
+        """Wait until few messages are unsent. A client that takes too long is not waited for again until they are: others
+        watch the same terminal."""
+        with anyio.move_on_after(0 if self._is_late else DRAIN_SECONDS):
+            while self._size > DRAINED_BYTES:
+                await self._bell.wait()
+        self._is_late = self._size > DRAINED_BYTES
 
     def _ring(self) -> None:
         bell, self._bell = self._bell, anyio.Event()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import anyio
 
-from handrail.server.ahp.ahp_wire import NOT_FOUND, Obj, RpcError, file_uri
+from handrail.server.ahp.ahp_wire import NOT_FOUND, Obj, RpcError, file_uri, without_none
 from handrail.server.ahp.channels import Channels
 from handrail.server.ahp.reducers import reduce_terminal
 from handrail.terminal.terminal import Terminal
@@ -20,8 +20,6 @@ SCROLLBACK = 256 * 1024
 KEPT = 1024 * 1024
 """Characters of output in the state of a channel. Bounds memory; a later snapshot begins later."""
 SCHEME = "ahp-terminal:/"
-DRAIN_SECONDS = 1.0
-"""How long output waits for the slowest client. It is disconnected when too much is unsent."""
 
 
 class TerminalChannels:
@@ -122,7 +120,7 @@ class TerminalChannels:
             await live.tail.follow(begin, send)
             group.cancel_scope.cancel()
         code = None if live.exit is None else live.exit.code
-        self._channels.publish(uri, {"type": "terminal/exited", "exitCode": code})
+        self._channels.publish(uri, without_none(type="terminal/exited", exitCode=code))
 
     async def _follow_size(self, uri: str, live: Terminal) -> None:
         while True:
@@ -143,9 +141,8 @@ class TerminalChannels:
     async def _drain(self, uri: str) -> None:
         """Wait for clients that read slowly, so that output does not fill their queues."""
         channel = self._channels.get(uri)
-        with anyio.move_on_after(DRAIN_SECONDS):
-            for subscriber in () if channel is None else tuple(channel.subscribers):
-                await subscriber.drained()
+        for subscriber in () if channel is None else tuple(channel.subscribers):
+            await subscriber.drained()
 
 
 def _decoder() -> codecs.IncrementalDecoder:

@@ -160,8 +160,12 @@ async def _send(socket: ServerConnection, client: Connection) -> None:
 
 
 async def _close_slow(socket: ServerConnection, client: Connection) -> None:
+    """Disconnect a client that does not read. The close frame waits until it reads, so that the time for it is bounded."""
     await client.outbox.overflowed.wait()
-    await socket.close(TOO_SLOW, "It does not read fast enough; reconnect to catch up.")
+    client.close()
+    with anyio.move_on_after(CLOSE_SECONDS):
+        await socket.close(TOO_SLOW, "It does not read fast enough; reconnect to catch up.")
+    socket.transport.abort()
 
 
 async def _receive(socket: ServerConnection, client: Connection) -> None:

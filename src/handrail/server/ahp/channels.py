@@ -23,7 +23,7 @@ class Subscriber(Protocol):
     def put(self, message: str) -> None: ...
 
     async def drained(self) -> None:
-        """Wait until few messages are unsent."""
+        """Wait until few messages are unsent, for a bounded time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
