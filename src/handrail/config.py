@@ -210,6 +210,31 @@ class AgentSection(Section):
         )
 
 
+class McpServerSection(Section):
+    """One entry of `[[servers]]`: an MCP server behind the gate."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=20)]
+    """Name of the server. Its tools are called `NAME__TOOL`, in at most 40 characters."""
+    title: Annotated[str, Field(max_length=100)] = ""
+    """Name shown to people. Default: `name`."""
+    command: Annotated[
+        tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)
+    ]
+    """Program and arguments that start the server; it must speak MCP on stdio."""
+    cwd: Annotated[str, Field(max_length=4096)] = ""
+    """Folder in which it is started. Default: the workspace of the client, or your home folder."""
+    env: dict[Name, Annotated[str, Field(max_length=32_768)]] = {}
+    """Environment variables set for the server."""
+    env_pass: tuple[Name, ...] = ()
+    """Names of variables in the daemon's environment that the server also gets, for example its API key."""
+    enabled: bool = True
+    """If false, its tools are not offered and it is not started."""
+    sampling: bool = False
+    """Let the server use the client's model (`sampling/createMessage`), if the client allows it."""
+    start_seconds: Annotated[float, Field(ge=1, le=40)] = 20.0
+    """Seconds that the server gets to start and to list its tools."""
+
+
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]
 Named = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -230,7 +255,7 @@ class RuleSection(Section):
     host: Pattern | None = None
     """Host name, or `*.example.org`."""
     server: Named | None = None
-    """MCP server behind the gate. Handrail forwards no calls yet, so such a rule matches nothing."""
+    """Only calls of this MCP server behind the gate, by its name in `[[servers]]`."""
     agent: Named | None = None
     """Only calls of clients with this name; `*` is a wildcard."""
     match: Annotated[tuple[Pattern, ...], Field(max_length=50)] = ()
@@ -289,7 +314,15 @@ class Config(Section):
     ahp: AhpSection = AhpSection()
     agent: OwnAgentSection = OwnAgentSection()
     agents: Annotated[tuple[AgentSection, ...], Field(max_length=100)] = ()
+    servers: Annotated[tuple[McpServerSection, ...], Field(max_length=100)] = ()
     rules: Rules = ()
+
+    @model_validator(mode="after")
+    def _check_servers(self) -> "Config":
+        names = [server.name for server in self.servers]
+        if len(names) != len(set(names)):
+            raise ValueError("two `servers` have the same name, so their tools would have the same names")
+        return self
 
 
 class BadConfig(Exception):
@@ -373,17 +406,18 @@ def _masked(name: str, value: Any) -> Any:
 
 
 def describe_settings(config: Config) -> dict[str, str]:
-    """Every value that is not the default, as JSON by name. Secrets in `agents` are hashed."""
-    values = config.model_dump(mode="json", exclude_defaults=True, exclude={"rules", "agents"})
+    """Every value that is not the default, as JSON by name. Secrets in `agents` and `servers` are hashed."""
+    values = config.model_dump(mode="json", exclude_defaults=True, exclude={"rules", "agents", "servers"})
     flat = {name: _as_json(value) for name, value in _flatten(values).items()}
     if config.ahp.token:
         flat["ahp.token"] = _as_json(_hash(config.ahp.token))
     for number, rule in enumerate(config.rules, 1):
         flat[f"rules[{number}]"] = _as_json(rule.model_dump(mode="json", exclude_defaults=True))
-    for agent in config.agents:
-        fields = agent.model_dump(mode="json", exclude_defaults=True)
-        fields["env"] = {name: _hash(value) for name, value in agent.env.items()}
-        flat[f"agents.{agent.name}"] = _as_json(fields)
+    for kind, sections in (("agents", config.agents), ("servers", config.servers)):
+        for section in sections:
+            fields = section.model_dump(mode="json", exclude_defaults=True)
+            fields["env"] = {name: _hash(value) for name, value in section.env.items()}
+            flat[f"{kind}.{section.name}"] = _as_json(fields)
     return flat
 
 

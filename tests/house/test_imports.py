@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "agents": {*ALMOST, "gate", "store", "terminal"},
     "clients": ALMOST,
     "own_agent": {*ALMOST, "provider_keys"},  # another program: nothing but __main__ imports it
-    "server": {*ALMOST, "agents", "clients", "gate", "store", "terminal"},
+    "server": {*ALMOST, "agents", "clients", "gate", "store", "terminal", "upstream"},
     "cli": {
         *ALMOST,
         "clients",

@@ -35,6 +35,7 @@ from handrail.daemon.keeper_memory import (
     build_editors,
     build_launchers,
 )
+from handrail.daemon.mcp_servers import build_servers
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.push_notifications import PushNotifier
 from handrail.daemon.restart import restore_all
@@ -90,6 +91,7 @@ from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import InputDetector
 from handrail.tools.tool_context import ToolContext, child_environment
 from handrail.tools.undo.undo_call import Undo
+from handrail.upstream.servers import Servers
 
 log = logging.getLogger(__name__)
 
@@ -167,6 +169,7 @@ class Daemon:
         self._survivors = Survivors(config.command.stop_grace)
         self._works: OpenWorks = {}
         self._windows = EditorWindows()
+        self._tools: dict[str, Tool[Any, Any]] = {}
         self._mark = secrets.token_urlsafe(32)
         """The secret by which hooks of agents that this daemon hosts are recognised."""
 
@@ -240,7 +243,8 @@ class Daemon:
             callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
             wait_seconds = self._config.command.wait_seconds
-            mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell)
+            servers = self._build_servers(foundation, gate)
+            mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell, servers)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, editors, self._windows, context.url)
             hooks.observers.append(context.clients)
@@ -249,6 +253,7 @@ class Daemon:
             async with mcp.run():
                 self._start_background(group, foundation, gate, context.clients)
                 await agent_host.start(group)
+                await group.start(servers.run, await foundation.records.servers.all())
                 kept = b"" if access.sealed else await foundation.keeper.recall(DEVICES) or b""
                 await self._accept_connections(group, context, listeners, local, mcp, kept)
                 group.start_soon(serve_ahp, self._config.ahp, self._places, context, self._blobs, launchers)
@@ -257,6 +262,7 @@ class Daemon:
                     print_replaced()
                 gate.leave(work_stays=not self._ends_all)
                 await agent_host.leave()
+                await servers.leave()
                 await mcp.leave()
                 await foundation.policy_memory.leave(foundation.policy)
                 await self._release_keeper(foundation.keeper)
@@ -274,11 +280,22 @@ class Daemon:
         return Hooks(gate, self._works, DIALECTS, find_workspace, known)
 
     def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
-        tools: dict[str, Tool[Any, Any]] = {}
         expire_seconds = self._config.approvals.expire_seconds
-        gate = Gate(foundation.journal, foundation.rules, tools, group, expire_seconds)
-        tools |= self._build_toolbox(gate, foundation)
+        gate = Gate(foundation.journal, foundation.rules, self._tools, group, expire_seconds)
+        self._tools |= self._build_toolbox(gate, foundation)
         return gate
+
+    def _build_servers(self, foundation: Foundation, gate: Gate) -> Servers:
+        """The other MCP servers. Their tools come into the gate's toolbox."""
+        return build_servers(
+            self._config.servers,
+            foundation.terminals,
+            foundation.journal,
+            gate,
+            self._tools,
+            self._own_folders,
+            foundation.policy,
+        )
 
     async def _build_rules(self, journal: Journal, memory: PolicyMemory) -> tuple[Rules, AcceptedPolicy]:
         """The rules of the configuration, the rules made from answers, and the trusted folders.

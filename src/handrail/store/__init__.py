@@ -23,7 +23,7 @@ EXPORTS = {
         "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped EditorPaired EditorRefused EditorRevoked "
         "Entry Event FilesRestored "
         "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted "
-        "RuleAdded RuleRemoved SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
+        "RuleAdded RuleRemoved ServerEnded ServerStarted ServerToolsPinned SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
         "TerminalOpened TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened "
         "ThreadRenamed"
     ),
@@ -34,6 +34,7 @@ EXPORTS = {
     "integrity": "backup check_compactions has_event verify",
     "journal": "Journal open_journal",
     "journal_retention": "JournalRetention",
+    "mcp_servers": "PinnedServer ServerEnded ServerStarted ServerToolsPinned",
     "operations": "ActivityRecord OperationHistory",
     "query": "Where",
     "records": "Records open_records",

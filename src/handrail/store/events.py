@@ -26,6 +26,7 @@ from handrail.store.credentials import CredentialIssued, CredentialRevoked, Pers
 from handrail.store.editors import EditorPaired, EditorRefused, EditorRevoked
 from handrail.store.file_changes import FilesRestored
 from handrail.store.journal_compaction import JournalCompacted
+from handrail.store.mcp_servers import ServerEnded, ServerStarted, ServerToolsPinned
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
 from handrail.store.rules import FolderDistrusted, FolderTrusted, PolicyAccepted, RuleAdded, RuleRemoved
 from handrail.store.terminals import (
@@ -125,6 +126,9 @@ Event = Annotated[
     | EditorPaired
     | EditorRefused
     | EditorRevoked
+    | ServerToolsPinned
+    | ServerStarted
+    | ServerEnded
     | JournalCompacted,
     Field(discriminator="kind"),
 ]
@@ -181,6 +185,9 @@ __all__ = [
     "PromptSent",
     "RuleAdded",
     "RuleRemoved",
+    "ServerEnded",
+    "ServerStarted",
+    "ServerToolsPinned",
     "SessionBound",
     "SignInRevoked",
     "TerminalAsked",

@@ -228,6 +228,7 @@ _KEPT_KINDS = (
     "FolderTrusted",
     "FolderDistrusted",
     "PolicyAccepted",
+    "ServerToolsPinned",
     "CredentialIssued",
     "CredentialRevoked",
 )

@@ -3,7 +3,7 @@
 Some tools are there only at times, such as those of an editor that has the client's folder open.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -43,13 +43,21 @@ class _Told:
 
     caller: Caller
     names: tuple[str, ...]
+    version: int
 
 
 class ToolListing:
     """Lists the tools to clients, and notifies them of changes."""
 
-    def __init__(self, toolbox: Toolbox, described: Mapping[str, types.Tool], last: types.Tool) -> None:
-        """`last` is listed after all others."""
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        described: Mapping[str, types.Tool],
+        last: types.Tool,
+        version: Callable[[], int],
+    ) -> None:
+        """`last` is listed after all others. `version` changes with the tools that are added elsewhere."""
+        self._version = version
         self._toolbox = toolbox
         self._described = described
         self._last = last
@@ -57,7 +65,7 @@ class ToolListing:
 
     def list(self, context: ServerRequestContext[Any, Any], caller: Caller) -> types.ListToolsResult:
         names = self._names(caller)
-        self._told[_connection_of(context)] = _Told(caller, names)
+        self._told[_connection_of(context)] = _Told(caller, names, self._version())
         return types.ListToolsResult(tools=[*(self._described[name] for name in names), self._last])
 
     async def announce(self, changed: Bell) -> None:
@@ -65,7 +73,7 @@ class ToolListing:
         while True:
             rung = changed.next()
             for connection, told in list(self._told.items()):
-                if self._names(told.caller) != told.names:
+                if self._names(told.caller) != told.names or told.version != self._version():
                     await _notify(connection)
             await rung.wait()
 

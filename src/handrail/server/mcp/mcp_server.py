@@ -6,8 +6,9 @@ has the same shape however the call ended.
 
 import base64
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, assert_never, cast
 
 import anyio
@@ -25,11 +26,14 @@ from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.tool import Image, Tool
 from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._approve import APPROVE, approve
+from handrail.server.mcp._client_link import McpClientLink
 from handrail.server.mcp._client_timeouts import longest_wait
+from handrail.server.mcp._forwarded_calls import ForwardedCalls
 from handrail.server.mcp._tool_listing import ChangingServer, ToolListing
 from handrail.store.bell import Bell
 from handrail.store.calls import Status
 from handrail.store.values import Caller, Json, Receipt, Result
+from handrail.upstream.servers import Servers
 
 log = logging.getLogger(__name__)
 
@@ -57,17 +61,25 @@ class ConnectionHooks:
     opened: Callable[[Context, Call], None] = lambda _context, _call: None
     gone: Callable[[Context], anyio.Event | None] = lambda _context: None
     """Event set when the client closes its response stream, for transports where the SDK does not detect that."""
+    key: Callable[[Context], str] | None = None
+    """Names the connection: each has its own process of each MCP server behind Handrail. Default: the caller's key."""
 
 
 class McpServers:
     """Creates one SDK server per connection; all share the gate."""
 
-    def __init__(self, gate: Gate, hooks: Hooks, wait_seconds: float) -> None:
+    def __init__(
+        self, gate: Gate, hooks: Hooks, wait_seconds: float, upstream: Servers | None = None
+    ) -> None:
+        """`upstream` are the other MCP servers, whose tools are offered too."""
         self.gate = gate
+        self.forwarded = None if upstream is None else ForwardedCalls(upstream, wait_seconds)
         self._hooks = hooks
         self._wait_seconds = wait_seconds
         described = {name: _describe_tool(tool) for name, tool in gate.toolbox.items() if tool.listed}
-        self._tools = ToolListing(gate.toolbox, described, APPROVE)
+        self._tools = ToolListing(
+            gate.toolbox, described, APPROVE, lambda: 0 if upstream is None else upstream.version
+        )
 
     def server(self, line: ConnectionHooks) -> Server[Any]:
         async def list_tools(
@@ -80,6 +92,8 @@ class McpServers:
 
         async def call_tool_directly(ctx: Context, call_next: CallNext) -> HandlerResult:
             """Middleware for most calls. The SDK would validate their parameters twice, and dump the result twice."""
+            if (relayed := self._relay(line, ctx, call_next)) is not None:
+                return await relayed
             if not is_plain_call(ctx):
                 return await call_next(ctx)
             params = cast("Json", ctx.params)
@@ -98,9 +112,57 @@ class McpServers:
         server.middleware[:] = [call_tool_directly]
         return server
 
+    def _relay(
+        self, line: ConnectionHooks, context: Context, call_next: CallNext
+    ) -> Awaitable[HandlerResult] | None:
+        """The handling of a request that other MCP servers take part in; None for all others."""
+        forwarded = self.forwarded
+        if forwarded is None or not forwarded.servers.names:
+            return None
+        if context.method == "tools/list":
+            return self._list_with_forwarded(forwarded, line, context, call_next)
+        if forwarded.is_forwarded(context):
+            submit = partial(self._submit_forwarded, line)
+            return forwarded.call(self._link(forwarded, line, context), context, submit, self._result)
+        return None
+
+    async def _list_with_forwarded(
+        self, forwarded: ForwardedCalls, line: ConnectionHooks, context: Context, call_next: CallNext
+    ) -> HandlerResult:
+        own = await call_next(context)
+        if not isinstance(own, dict):
+            return own
+        return await forwarded.list(self._link(forwarded, line, context), cast("Json", own))
+
+    def _link(self, forwarded: ForwardedCalls, line: ConnectionHooks, context: Context) -> McpClientLink:
+        caller = line.caller(context)
+        key = caller.key if line.key is None else line.key(context)
+        return forwarded.link(key, context, caller.workspace)
+
+    async def _submit_forwarded(
+        self,
+        line: ConnectionHooks,
+        context: Context,
+        tool: str,
+        arguments: Json,
+        opened: Callable[[Call], None],
+        report: Callable[[Call], Coroutine[Any, Any, None]],
+    ) -> Reply | None:
+        def opened_both(context: Context, call: Call) -> None:
+            line.opened(context, call)
+            opened(call)
+
+        hooks = replace(line, opened=opened_both)
+        return await self._submit(hooks, context, tool, arguments, report)
+
     async def announce_tools(self, changed: Bell) -> None:
         """Notify clients after each ring of which other tools are there now; until cancelled."""
         await self._tools.announce(changed)
+
+    def client_left(self, key: str) -> None:
+        """End the MCP servers that ran for a connection."""
+        if self.forwarded is not None:
+            self.forwarded.close(key)
 
     def acts(self, call: Call) -> bool:
         """Whether a call may change anything. A call of an unknown tool may not: it never runs."""
@@ -112,6 +174,23 @@ class McpServers:
     ) -> types.CallToolResult:
         if tool == APPROVE.name:
             return await self._approve(line, context, arguments)
+        try:
+            reply = await self._submit(line, context, tool, arguments, partial(_report_progress, context))
+        except MCPError:
+            raise
+        except Exception as error:
+            return _failed_result(tool, error)
+        return self._result(reply) if reply else refused_result(tool, "The client closed its stream.")
+
+    async def _submit(
+        self,
+        line: ConnectionHooks,
+        context: Context,
+        tool: str,
+        arguments: Json,
+        report: Callable[[Call], Coroutine[Any, Any, None]],
+    ) -> Reply | None:
+        """Submit a call as its client can wait for it; None if the client leaves first."""
         has_progress = (context.meta or {}).get("progress_token") is not None
         gone = line.gone(context)
         longest = longest_wait(client_name(context), has_progress=has_progress, configured=self._wait_seconds)
@@ -122,16 +201,11 @@ class McpServers:
             patience=self._wait_seconds + (PATIENCE_WITH_HEARTBEAT if has_progress else 0),
             patience_max=longest,
         )
-        try:
-            if not has_progress and gone is None:
-                reply = await self.gate.submit(request, lambda call: line.opened(context, call))
-            else:
-                reply = await self._submit_with_progress(line, context, request, gone)
-        except MCPError:
-            raise
-        except Exception as error:
-            return _failed_result(tool, error)
-        return self._result(reply) if reply else refused_result(tool, "The client closed its stream.")
+        if not has_progress and gone is None:
+            return await self.gate.submit(request, lambda call: line.opened(context, call))
+        return await self._submit_with_progress(
+            line, context, request, gone, report if has_progress else None
+        )
 
     async def _approve(
         self, line: ConnectionHooks, context: Context, arguments: Json
@@ -149,7 +223,12 @@ class McpServers:
         return refused_result(APPROVE.name, "The client closed its stream.")
 
     async def _submit_with_progress(
-        self, line: ConnectionHooks, context: Context, request: Request, gone: anyio.Event | None
+        self,
+        line: ConnectionHooks,
+        context: Context,
+        request: Request,
+        gone: anyio.Event | None,
+        report: Callable[[Call], Coroutine[Any, Any, None]] | None,
     ) -> Reply | None:
         """Submit, with progress notifications to the client; None if the client leaves first."""
         problem: Exception | None = None
@@ -157,7 +236,8 @@ class McpServers:
 
             def opened(call: Call) -> None:
                 line.opened(context, call)
-                group.start_soon(_report_progress, context, call)
+                if report is not None:
+                    group.start_soon(report, call)
 
             if gone is not None:
                 group.start_soon(_cancel_when_gone, gone, group.cancel_scope)
