@@ -229,10 +229,8 @@ def _wrapped(result: types.CallToolResult, *, is_error: bool) -> Json:
     content: list[JsonValue] = [
         _text(each.text) for each in result.content if isinstance(each, types.TextContent)
     ]
-    if is_error:
-        return {"content": content, "isError": True}
     facts: Json = {name: data[name] for name in ("status", "call_id") if name in data}
-    return {"content": content, "structuredContent": {"handrail": facts}, "isError": False}
+    return {"content": content, "structuredContent": {"handrail": facts}, "isError": is_error}
 
 
 def _text(text: str) -> Json:
