@@ -165,7 +165,9 @@ class JsonRpcConnection:
     def _settle(self, message: Json, line: bytes) -> None:
         """Give an answer to the request that waits for it. A server may answer late, twice, or what nobody asked."""
         number = message.get("id")
-        request = self._outgoing.get(number) if isinstance(number, int) and not isinstance(number, bool) else None
+        request = (
+            self._outgoing.get(number) if isinstance(number, int) and not isinstance(number, bool) else None
+        )
         if request is None or request.done.is_set():
             self._count_garbage(line)
             self._count_unasked()

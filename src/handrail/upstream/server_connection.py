@@ -51,6 +51,11 @@ class ClientLink(Protocol):
     def capabilities(self) -> Json: ...
     @property
     def workspace(self) -> str | None: ...
+    @property
+    def log_level(self) -> str:
+        """The level of log messages that it wants; empty if it has not said."""
+        ...
+
     async def request(self, server: str, method: str, params: Json) -> Json:
         """Ask the client. Raises RpcError."""
         ...
@@ -72,8 +77,10 @@ class ServerConnection:
         *,
         sampling: bool,
         on_tools: Callable[["ServerConnection"], None],
+        on_list_changed: Callable[[str, str], None],
     ) -> None:
-        """`on_tools` is called when the tools have been listed again."""
+        """`on_tools` is called when the tools have been listed again, `on_list_changed` when another list changes."""
+        self._on_list_changed = on_list_changed
         self.name = name
         self._link, self._sampling, self._on_tools = link, sampling, on_tools
         self._group = group
@@ -98,7 +105,9 @@ class ServerConnection:
             await self._initialize()
         except RpcError:
             await self._discover()
-        if "tools" in self.capabilities:
+        if self._link.log_level and self.has("logging") and self.protocol != MODERN:
+            await self._rpc.request("logging/setLevel", {"level": self._link.log_level})
+        if self.has("tools"):
             await self._list_tools()
 
     def has(self, capability: str) -> bool:
@@ -142,8 +151,10 @@ class ServerConnection:
     async def hear(self, method: str, params: Json) -> None:
         if method == "notifications/tools/list_changed":
             self._group.start_soon(self._refresh_tools)
-        else:
-            await self._link.notify(method, params)
+            return
+        if method.endswith("/list_changed"):
+            self._on_list_changed(self.name, method)
+        await self._link.notify(method, params)
 
     async def _initialize(self) -> None:
         params: Json = {

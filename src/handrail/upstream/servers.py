@@ -26,6 +26,7 @@ from handrail.store.values import Caller, Json
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.pipe_process import PipeProcess
 from handrail.terminal.terminals import Terminals
+from handrail.upstream.feature_tools import build_feature_tools
 from handrail.upstream.forwarded_tool import ForwardedTool, Place
 from handrail.upstream.jsonrpc_connection import METHOD_NOT_FOUND, ConnectionLost, Progress, RpcError
 from handrail.upstream.server_connection import ClientLink, ServerConnection
@@ -130,6 +131,8 @@ class Servers:
         self.states = {name: ServerState() for name in self._sections}
         self.changed = Bell()
         """Rings when other tools than before are listed."""
+        self.on_list_changed: list[Callable[[str, str], None]] = []
+        """Called with the name of a server and the method of its notification."""
         self.version = 0
         """Changes with the listed tools."""
 
@@ -137,6 +140,7 @@ class Servers:
         self, pinned: Sequence[PinnedServer], *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """Host the servers until cancelled; returns when all their process trees have ended."""
+        self._toolbox.update({tool.name: tool for tool in build_feature_tools(self)})
         self._pins = ToolPins(self._journal, [each for each in pinned if each.name in self._sections])
         self._note_tools()
         async with anyio.create_task_group() as group:
@@ -177,6 +181,12 @@ class Servers:
         if len(self._routes) >= ROUTES_EASY:
             self._routes = {name: each for name, each in self._routes.items() if self._is_open(name)}
         self._routes[call] = route
+
+    async def request(self, server: str, method: str, params: Json, call: CallReport) -> Json:
+        """Send a request of a client to a server. Raises Refusal, RpcError or ConnectionLost."""
+        route = self._routes.pop(call.id, None) or _route_from(call.caller)
+        async with self.using(server, route.key, route.link) as connection:
+            return await connection.request(method, params, route.on_progress)
 
     async def forward(self, tool: ToolDefinition, arguments: Json, call: CallReport) -> Json:
         """Send a call to its server, for the client that made it. Raises Refusal, RpcError or ConnectionLost."""
@@ -291,6 +301,7 @@ class Servers:
                     group,
                     sampling=running.section.sampling,
                     on_tools=self._see_tools,
+                    on_list_changed=self._note_list,
                 )
                 group.start_soon(process.run)
                 group.start_soon(connection.run)
@@ -375,6 +386,10 @@ class Servers:
         if self._pins.see(connection.name, connection.tools, connection.capabilities):
             self._note_tools()
 
+    def _note_list(self, server: str, method: str) -> None:
+        for notify in self.on_list_changed:
+            notify(server, method)
+
     def _note_tools(self) -> None:
         """Put the tools into the toolbox, and announce them. One that is gone stays: calls of it may be open."""
         for tool in self.tools:
@@ -404,6 +419,7 @@ class _NoLink:
         self.info: Json = {"name": caller.client, "version": ""}
         self.capabilities: Json = {}
         self.workspace = caller.workspace
+        self.log_level = ""
 
     async def request(self, server: str, method: str, params: Json) -> Json:
         raise RpcError(METHOD_NOT_FOUND, f"Nobody can answer {method} for this call.")

@@ -57,7 +57,12 @@ def tools() -> list[Json]:
     more = [{"name": name, "inputSchema": ANY} for name in Folder.read("tools").split()]
     return [
         {"name": "waits", "description": "Until it is cancelled.", "inputSchema": ANY},
-        {"name": "echo", "description": described, "inputSchema": TEXT, "annotations": {"readOnlyHint": True}},
+        {
+            "name": "echo",
+            "description": described,
+            "inputSchema": TEXT,
+            "annotations": {"readOnlyHint": True},
+        },
         {"name": "add", "inputSchema": NUMBERS, "outputSchema": SUM},
         {"name": "asks", "inputSchema": ANY},
         {"name": "samples", "inputSchema": ANY},
@@ -80,7 +85,7 @@ def text(said: str) -> Json:
     return {"content": [{"type": "text", "text": said}]}
 
 
-def use(number: object, params: Json) -> Json | None:
+def use(number: object, params: Json) -> Json | None:  # noqa: C901, PLR0911, PLR0912 - a case for each tool
     given, meta = params.get("arguments") or {}, params.get("_meta") or {}
     match params["name"]:
         case "echo":
@@ -103,7 +108,17 @@ def use(number: object, params: Json) -> Json | None:
             return text(json.dumps(ask("roots/list", {})))
         case "counts":
             for step in (1, 2, 3):
-                send({"method": "notifications/progress", "params": {"progressToken": meta.get("progressToken"), "progress": step, "total": 3, "message": f"step {step}"}})
+                send(
+                    {
+                        "method": "notifications/progress",
+                        "params": {
+                            "progressToken": meta.get("progressToken"),
+                            "progress": step,
+                            "total": 3,
+                            "message": f"step {step}",
+                        },
+                    }
+                )
                 send({"method": "notifications/message", "params": {"level": "info", "data": f"log {step}"}})
             return text("counted")
         case "fails":
@@ -113,10 +128,16 @@ def use(number: object, params: Json) -> Json | None:
             os._exit(3)
         case "floods":
             for step in range(1_000_000):
-                send({"method": "notifications/message", "params": {"level": "info", "data": f"noise {step}"}})
+                send(
+                    {"method": "notifications/message", "params": {"level": "info", "data": f"noise {step}"}}
+                )
             return text("flooded")
         case "facts":
-            return text(json.dumps({"pid": os.getpid(), "cwd": str(Path.cwd()), "env": dict(os.environ), "client": CLIENT}))
+            return text(
+                json.dumps(
+                    {"pid": os.getpid(), "cwd": str(Path.cwd()), "env": dict(os.environ), "client": CLIENT}
+                )
+            )
         case _:
             raise ValueError
 
@@ -136,12 +157,24 @@ def change_tools(name: str) -> None:
     send({"method": "notifications/tools/list_changed"})
 
 
-def answer(method: str, params: Json) -> Json:
+def answer(method: str, params: Json) -> Json:  # noqa: C901, PLR0911 - a case for each method
     match method:
         case "initialize":
             CLIENT.update(params)
-            can = {"tools": {"listChanged": True}, "logging": {}, "resources": {"subscribe": True}, "prompts": {}, "completions": {}}
-            return {"result": {"protocolVersion": params["protocolVersion"], "capabilities": can, "serverInfo": {"name": "relayed", "version": "1"}}}
+            can = {
+                "tools": {"listChanged": True},
+                "logging": {},
+                "resources": {"subscribe": True},
+                "prompts": {},
+                "completions": {},
+            }
+            return {
+                "result": {
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": can,
+                    "serverInfo": {"name": "relayed", "version": "1"},
+                }
+            }
         case "tools/list":
             return {"result": {"tools": tools()}}
         case "resources/list":
@@ -156,7 +189,10 @@ def answer(method: str, params: Json) -> Json:
         case "prompts/list":
             return {"result": {"prompts": [{"name": "greet", "arguments": [{"name": "who"}]}]}}
         case "prompts/get":
-            block = {"role": "user", "content": {"type": "text", "text": f"Greet {params['arguments']['who']}"}}
+            block = {
+                "role": "user",
+                "content": {"type": "text", "text": f"Greet {params['arguments']['who']}"},
+            }
             return {"result": {"messages": [block]}}
         case "completion/complete":
             return {"result": {"completion": {"values": [params["argument"]["value"] + "!"]}}}

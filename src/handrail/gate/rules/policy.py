@@ -104,7 +104,14 @@ ALLOWS = (
         effect="allow",
         words="reading files in the workspace, but for protected ones",
         why="It only reads inside the workspace.",
-        applies=lambda case: case.claim.action == "read" and case.claim.inside,
+        applies=lambda case: case.claim.action == "read" and case.claim.inside and not case.claim.server,
+    ),
+    Builtin(
+        name="server resources",
+        effect="allow",
+        words="reading resources and prompts of the MCP servers in your configuration",
+        why="It only reads a resource or a prompt of an MCP server in your configuration.",
+        applies=lambda case: case.claim.action == "read" and case.claim.server != "",
     ),
     Builtin(
         name="own terminals",

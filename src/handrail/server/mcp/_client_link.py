@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from handrail.gate.call import Call
@@ -78,6 +79,7 @@ class McpClientLink:
     def __init__(self, key: str, context: Context, workspace: str | None) -> None:
         self.key = key
         self.workspace = workspace
+        self.log_level = ""
         self._context = context
         self.requests: list[ForwardedRequest] = []
         """Calls in progress, oldest first."""
@@ -118,11 +120,14 @@ class McpClientLink:
 
     async def notify(self, method: str, params: Json) -> None:
         latest = self.requests[-1] if self.requests else None
+        is_log = method == "notifications/message"
+        if is_log and not self.is_legacy and LOG_LEVEL_META_KEY not in (_meta_of(latest) or {}):
+            return  # a client of 2026-07-28 asks for log messages in each request
         with (
             anyio.move_on_after(NOTIFY_SECONDS),
             suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, MCPError),
         ):
-            if method == "notifications/message" and latest is not None and not latest.is_answered:
+            if is_log and latest is not None and not latest.is_answered:
                 await _request_channel(latest.context).notify(method, params)
             else:
                 await _connection(self._context).notify(method, params)
@@ -157,6 +162,11 @@ def name_server(server: str, params: Json) -> Json:
     url = params.get("url")
     host = f" (opens {urlsplit(url).hostname or url})" if isinstance(url, str) else ""
     return {**params, "message": f"{server} asks{host}: {params.get('message', '')}"}
+
+
+def _meta_of(request: ForwardedRequest | None) -> Json | None:
+    meta = None if request is None else (request.context.params or {}).get("_meta")
+    return cast("Json", meta) if isinstance(meta, dict) else None
 
 
 def _wire(model: Any) -> Json:

@@ -37,7 +37,8 @@ _OURS: Json = {
 """Structured content of a result that is not the server's, because the call is still open or was completed."""
 
 Submit = Callable[
-    [Context, str, Json, Callable[[Call], None], Callable[[Call], Coroutine[Any, Any, None]]], Awaitable[Reply | None]
+    [Context, str, Json, Callable[[Call], None], Callable[[Call], Coroutine[Any, Any, None]]],
+    Awaitable[Reply | None],
 ]
 """Submit a call: context, tool, input, what to do with the opened call, and how to report that it goes on."""
 Wrap = Callable[[Reply], types.CallToolResult]

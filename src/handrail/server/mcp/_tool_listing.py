@@ -15,6 +15,7 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from handrail.gate.tool import Toolbox
 from handrail.store.bell import Bell
@@ -25,7 +26,10 @@ NOTIFY_SECONDS = 1.0
 
 
 class ChangingServer(Server[Any]):
-    """An SDK server whose tools change. It says so in its capabilities."""
+    """An SDK server whose tools change. It says so in its capabilities, which include those of `more`."""
+
+    more: Callable[[], list[str]] | None = None
+    """The capabilities of the servers behind this one."""
 
     def create_initialization_options(
         self,
@@ -35,6 +39,28 @@ class ChangingServer(Server[Any]):
     ) -> InitializationOptions:
         options = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        own = super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
+        )
+        # Clients of 2026-07-28 would have to subscribe with `subscriptions/listen`, which is not relayed.
+        changes = protocol_version not in MODERN_PROTOCOL_VERSIONS
+        known: dict[str, object] = {
+            "resources": types.ResourcesCapability(subscribe=changes, list_changed=changes),
+            "prompts": types.PromptsCapability(list_changed=changes),
+            "completions": types.CompletionsCapability(),
+            "logging": types.LoggingCapability(),
+        }
+        names = self.more() if self.more is not None else []
+        return own.model_copy(update={name: known[name] for name in names})
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from handrail.server.mcp._approve import APPROVE, approve
 from handrail.server.mcp._client_link import McpClientLink
 from handrail.server.mcp._client_timeouts import longest_wait
 from handrail.server.mcp._forwarded_calls import ForwardedCalls
+from handrail.server.mcp._relayed_features import METHODS, RelayedFeatures
 from handrail.server.mcp._tool_listing import ChangingServer, ToolListing
 from handrail.store.bell import Bell
 from handrail.store.calls import Status
@@ -74,6 +75,7 @@ class McpServers:
         """`upstream` are the other MCP servers, whose tools are offered too."""
         self.gate = gate
         self.forwarded = None if upstream is None else ForwardedCalls(upstream, wait_seconds)
+        self._features = None if upstream is None else RelayedFeatures(upstream)
         self._hooks = hooks
         self._wait_seconds = wait_seconds
         described = {name: _describe_tool(tool) for name, tool in gate.toolbox.items() if tool.listed}
@@ -108,6 +110,7 @@ class McpServers:
             on_list_tools=list_tools,
             on_call_tool=call_tool,
         )
+        server.more = self._features and self._features.relayed_capabilities
         # In the place of the SDK's own, which creates tracing spans that are not collected.
         server.middleware[:] = [call_tool_directly]
         return server
@@ -124,6 +127,9 @@ class McpServers:
         if forwarded.is_forwarded(context):
             submit = partial(self._submit_forwarded, line)
             return forwarded.call(self._link(forwarded, line, context), context, submit, self._result)
+        if context.method in METHODS and self._features is not None:
+            link = self._link(forwarded, line, context)
+            return self._features.handle(link, context, partial(self._submit_read, line, context))
         return None
 
     async def _list_with_forwarded(
@@ -138,6 +144,18 @@ class McpServers:
         caller = line.caller(context)
         key = caller.key if line.key is None else line.key(context)
         return forwarded.link(key, context, caller.workspace)
+
+    async def _submit_read(
+        self,
+        line: ConnectionHooks,
+        context: Context,
+        tool: str,
+        input: Json,
+        opened: Callable[[Call], None],
+    ) -> Reply | None:
+        return await self._submit_forwarded(
+            line, context, tool, input, opened, partial(_report_progress, context)
+        )
 
     async def _submit_forwarded(
         self,
