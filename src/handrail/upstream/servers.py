@@ -5,6 +5,7 @@ serves; it is started again on the next use, after a delay that grows. Tools com
 """
 
 import logging
+import math
 import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -90,12 +91,18 @@ class _Running:
 
 
 @dataclass
+class _Retry:
+    """The failures of a server for one client, and when it may be started again."""
+
+    failures: int = 0
+    at: float = 0.0
+    problem: str = ""
+
+
+@dataclass
 class ServerState:
     """What a person wants to know of a server."""
 
-    failures: int = 0
-    """Failed starts in a row."""
-    retry_at: float = 0.0
     last_problem: str = ""
     said: tuple[str, ...] = ()
     """The last lines of its standard error."""
@@ -127,6 +134,7 @@ class Servers:
         self._pins = ToolPins(journal, ())
         self._running: dict[tuple[str, str], _Running] = {}
         self._routes: dict[str, Route] = {}
+        self._retries: dict[tuple[str, str], _Retry] = {}
         self._group: TaskGroup | None = None
         self.states = {name: ServerState() for name in self._sections}
         self.changed = Bell()
@@ -225,6 +233,7 @@ class Servers:
 
     def close(self, key: str) -> None:
         """A client has left: end its servers, once its calls that go on have ended."""
+        self._retries = {at: each for at, each in self._retries.items() if at[1] != key}
         for running in [each for each in self._running.values() if each.key == key]:
             running.leaving = True
             running.end_if_unused()
@@ -236,7 +245,7 @@ class Servers:
 
     async def restart(self, name: str) -> None:
         """End all processes of a server; the next use starts it again, without delay."""
-        self.states[name].failures, self.states[name].retry_at = 0, 0.0
+        self._retries = {at: each for at, each in self._retries.items() if at[0] != name}
         for running in [each for each in self._running.values() if each.section.name == name]:
             running.end("A person restarted it.")
             await running.ended.wait()
@@ -250,17 +259,16 @@ class Servers:
         return self._start(name, key, link)
 
     def _start(self, name: str, key: str, link: ClientLink) -> _Running:
-        section, state = self._sections.get(name), self.states.get(name)
-        if section is None or state is None:
+        section = self._sections.get(name)
+        if section is None:
             raise Refusal(f"There is no MCP server called {name} in Handrail's configuration any more.")
         if self._is_held():
             raise Refusal(NOT_ACCEPTED)
         if self._group is None:
             raise Refusal("No MCP server can be started: Handrail is just starting, or ending.")
-        if (left := state.retry_at - anyio.current_time()) > 0:
-            raise Refusal(
-                f"{state.last_problem} It is started again on the next use in {left:.0f} s or later."
-            )
+        retry = self._retries.get((name, key), _Retry())
+        if (left := retry.at - anyio.current_time()) > 0:
+            raise Refusal(f"{retry.problem} It is started again on the next use after {math.ceil(left)} s.")
         if len(self._running) >= CONNECTIONS_MAX:
             raise Refusal(
                 f"Handrail runs {CONNECTIONS_MAX} MCP servers, which is the most. End some clients."
@@ -325,7 +333,6 @@ class Servers:
         if running.problem:
             process.give_up(running.problem)
             return False
-        self.states[connection.name].failures = 0
         running.since = anyio.current_time()
         self._see_tools(connection)
         self._note_start(running, connection, process)
@@ -360,11 +367,12 @@ class Servers:
         self._terminals.release(process.terminal.id)
 
     def _note_failure(self, running: _Running) -> None:
-        state = self.states[running.section.name]
-        delay = min(RETRY_MAX, RETRY_FIRST * 2**state.failures)
-        state.failures = min(state.failures + 1, 20)
-        state.retry_at = anyio.current_time() + delay
-        state.last_problem = running.problem
+        """Delay the next start for this client: not the first one, then longer and longer."""
+        retry = self._retries.setdefault((running.section.name, running.key), _Retry())
+        delay = min(RETRY_MAX, RETRY_FIRST * 2**retry.failures) if retry.failures else 0.0
+        retry.failures = min(retry.failures + 1, 20)
+        retry.at, retry.problem = anyio.current_time() + delay, running.problem
+        self.states[running.section.name].last_problem = running.problem
 
     def _note_start(self, running: _Running, connection: ServerConnection, process: PipeProcess) -> None:
         info = connection.info
