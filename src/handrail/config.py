@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from handrail.regular_file import read_regular_file
+from handrail.toml_lines import find_line
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 
@@ -222,13 +223,13 @@ class McpServerSection(Section):
     ]
     """Program and arguments that start the server; it must speak MCP on stdio."""
     cwd: Annotated[str, Field(max_length=4096)] = ""
-    """Folder in which it is started. Default: the workspace of the client, or your home folder."""
+    """Folder in which it runs. Default: the workspace of the client, or your home folder."""
     env: dict[Name, Annotated[str, Field(max_length=32_768)]] = {}
     """Environment variables set for the server."""
     env_pass: tuple[Name, ...] = ()
     """Names of variables in the daemon's environment that the server also gets, for example its API key."""
     enabled: bool = True
-    """If false, its tools are not offered and it is not started."""
+    """If false, it is not started, and its tools are not offered."""
     sampling: bool = False
     """Let the server use the client's model (`sampling/createMessage`), if the client allows it."""
     start_seconds: Annotated[float, Field(ge=1, le=40)] = 20.0
@@ -319,9 +320,8 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check_servers(self) -> "Config":
-        names = [server.name for server in self.servers]
-        if len(names) != len(set(names)):
-            raise ValueError("two `servers` have the same name, so their tools would have the same names")
+        if len(self.servers) != len({server.name for server in self.servers}):
+            raise ValueError("two `servers` have the same name")
         return self
 
 
@@ -357,7 +357,7 @@ def read(kind: type[SectionT], path: Path, text: str) -> SectionT:
     except ValidationError as error:
         raise BadConfig(_describe_error(kind, path, text, error)) from None
     for index, rule in enumerate(config.rules):
-        rule.at(_find_line(text, ["rules", str(index)]))
+        rule.at(find_line(text, ["rules", str(index)]))
     return config
 
 
@@ -378,7 +378,7 @@ def settings(path: Path) -> list[Setting]:
         Setting(
             name=name,
             value=value,
-            origin=f"{path}:{_find_line(text, name.split('.'))}" if name in in_file else "default",
+            origin=f"{path}:{find_line(text, name.split('.'))}" if name in in_file else "default",
         )
         for name, value in values.items()
     ]
@@ -468,9 +468,11 @@ def _describe_error(kind: type[BaseModel], path: Path, text: str, error: Validat
             )
         case "missing":
             problem = f"`{name}` is missing"
+        case "value_error" if not name:  # the input may hold secrets
+            problem = first["msg"]
         case _:
             problem = f"`{name}` is {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-    return str(config_error(path, _find_line(text, location), problem))
+    return str(config_error(path, find_line(text, location), problem))
 
 
 def _setting_name(location: list[str]) -> str:
@@ -488,30 +490,6 @@ def _known_names(kind: type[BaseModel], location: list[str]) -> str:
 
 def _in_project(kind: type[BaseModel]) -> str:
     return " in a project's file" if kind is ProjectConfig else ""
-
-
-def _find_line(text: str, location: list[str]) -> int:
-    """Find the line of a setting: its key within its table, else the header of the table, else line 1."""
-    table: list[str] = []
-    counts: dict[str, int] = {}
-    header_line = 1
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*(\[+)\s*([^\]\s]+)\s*\]+", line):
-            table = _table_location(header[2], header[1] == "[[", counts)
-            header_line = number if table == location[: len(table)] else header_line
-        elif (key := re.match(r"\s*([A-Za-z0-9_.\"-]+)\s*=", line)) is not None:
-            path = [*table, *key[1].split(".")]
-            if path == location[: len(path)]:
-                return number
-    return header_line
-
-
-def _table_location(name: str, in_array: bool, counts: dict[str, int]) -> list[str]:
-    """The location of a table; `counts` holds the last index of each array of tables."""
-    if not in_array:
-        return name.split(".")
-    index = counts[name] = counts.get(name, -1) + 1
-    return [*name.split("."), str(index)]
 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -374,15 +374,15 @@ async def test_list_changed_adds_a_tool_that_asks_although_a_rule_allows_the_ser
         await client.list_tools()
         await client.call_tool("free__echo", {"text": "x", "new_tool": "later"})
 
-        async def has_heard() -> bool | None:
-            return any("list_changed" in note or "ListChanged" in note for note in who.notes) or None
+        async def has_later() -> bool | None:
+            has_heard = any("list_changed" in note or "ListChanged" in note for note in who.notes)
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            return (has_heard and "free__later" in names) or None
 
-        await eventually(has_heard)
-        names = [tool.name for tool in (await client.list_tools()).tools]
+        await eventually(has_later)
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "free__later", {})
             question = await person.question("free later")
             await person.answer(question, "deny")
 
-    assert "free__later" in names
     assert "did not have this tool" in question["reasons"][0]

@@ -8,7 +8,17 @@ import pytest
 from tests.house.source import SRC, modules
 from tests.house.source import imports as imports_of
 
-EVERYONE = {"", "errors", "framing", "hardening", "hidden_text", "paths", "process_state", "regular_file"}
+EVERYONE = {
+    "",
+    "errors",
+    "framing",
+    "hardening",
+    "hidden_text",
+    "paths",
+    "process_state",
+    "regular_file",
+    "toml_lines",
+}
 ALMOST = {*EVERYONE, "config"}
 BARE = {*EVERYONE, "keeper", "door", "launcher"}  # packages that use the standard library only
 
@@ -21,6 +31,7 @@ MAY_IMPORT = {
     "paths": {""},
     "process_state": set[str](),
     "regular_file": set[str](),
+    "toml_lines": set[str](),
     "config": EVERYONE,
     "provider_keys": EVERYONE,
     "keeper": EVERYONE,

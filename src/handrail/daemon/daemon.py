@@ -25,6 +25,7 @@ from handrail.clients.hooks import DIALECTS
 from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
 from handrail.daemon._agent_host_protocol import serve_ahp
+from handrail.daemon._mcp_servers import build_servers
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
 from handrail.daemon.keeper_memory import (
@@ -35,7 +36,6 @@ from handrail.daemon.keeper_memory import (
     build_editors,
     build_launchers,
 )
-from handrail.daemon.mcp_servers import build_servers
 from handrail.daemon.notifications import Notifier
 from handrail.daemon.push_notifications import PushNotifier
 from handrail.daemon.restart import restore_all
@@ -91,7 +91,6 @@ from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import InputDetector
 from handrail.tools.tool_context import ToolContext, child_environment
 from handrail.tools.undo.undo_call import Undo
-from handrail.upstream.servers import Servers
 
 log = logging.getLogger(__name__)
 
@@ -243,7 +242,9 @@ class Daemon:
             callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
             wait_seconds = self._config.command.wait_seconds
-            servers = self._build_servers(foundation, gate)
+            servers = build_servers(
+                self._config, foundation.terminals, gate, self._tools, self._own_folders, foundation.policy
+            )
             mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell, servers)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, editors, self._windows, context.url)
@@ -284,18 +285,6 @@ class Daemon:
         gate = Gate(foundation.journal, foundation.rules, self._tools, group, expire_seconds)
         self._tools |= self._build_toolbox(gate, foundation)
         return gate
-
-    def _build_servers(self, foundation: Foundation, gate: Gate) -> Servers:
-        """The other MCP servers. Their tools come into the gate's toolbox."""
-        return build_servers(
-            self._config.servers,
-            foundation.terminals,
-            foundation.journal,
-            gate,
-            self._tools,
-            self._own_folders,
-            foundation.policy,
-        )
 
     async def _build_rules(self, journal: Journal, memory: PolicyMemory) -> tuple[Rules, AcceptedPolicy]:
         """The rules of the configuration, the rules made from answers, and the trusted folders.

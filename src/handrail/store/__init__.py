@@ -23,7 +23,7 @@ EXPORTS = {
         "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped EditorPaired EditorRefused EditorRevoked "
         "Entry Event FilesRestored "
         "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted "
-        "RuleAdded RuleRemoved ServerEnded ServerStarted ServerToolsPinned SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
+        "RuleAdded RuleRemoved SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
         "TerminalOpened TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened "
         "ThreadRenamed"
     ),

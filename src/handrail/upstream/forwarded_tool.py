@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.store.values import Caller, Claim, DiffPreview, Json, Result
 from handrail.upstream.jsonrpc_connection import ConnectionLost, RpcError
-from handrail.upstream.tool_definition import SEPARATOR, ToolDefinition, diff_definitions
+from handrail.upstream.tool_definition import ToolDefinition, diff_definitions
 
 RECORDED_MAX = 200_000
 """Characters of a result that are kept in the journal. The client gets all of it."""
@@ -134,12 +134,6 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
         if reply.get("isError") is True:
             raise Refusal(result.text or f"{self._server} says that this failed.", result)
         return result
-
-
-def server_of(tool: str) -> str | None:
-    """The server of a forwarded tool, by its name; None for a tool of our own."""
-    server, found, _ = tool.partition(SEPARATOR)
-    return server if found else None
 
 
 def _describe_change(tool: ToolDefinition, accepted: ToolDefinition | None) -> str:

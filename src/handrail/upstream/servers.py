@@ -27,12 +27,12 @@ from handrail.store.values import Caller, Json
 from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.pipe_process import PipeProcess
 from handrail.terminal.terminals import Terminals
+from handrail.upstream._tool_pins import ToolPins
 from handrail.upstream.feature_tools import build_feature_tools
 from handrail.upstream.forwarded_tool import ForwardedTool, Place
 from handrail.upstream.jsonrpc_connection import METHOD_NOT_FOUND, ConnectionLost, Progress, RpcError
 from handrail.upstream.server_connection import ClientLink, ServerConnection
 from handrail.upstream.tool_definition import ToolDefinition
-from handrail.upstream.tool_pins import ToolPins
 
 log = logging.getLogger(__name__)
 

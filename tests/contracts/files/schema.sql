@@ -1,4 +1,4 @@
--- handrail.db: user_version 8
+-- handrail.db: user_version 9
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -177,6 +177,13 @@ CREATE TABLE growths (
     text    TEXT NOT NULL,
     PRIMARY KEY (message, n, at)
 ) STRICT;
+
+CREATE TABLE mcp_servers (
+    name TEXT PRIMARY KEY,
+    tools TEXT NOT NULL,
+    capabilities TEXT NOT NULL,
+    seq INTEGER NOT NULL
+);
 
 CREATE TABLE messages (
     id         TEXT PRIMARY KEY,

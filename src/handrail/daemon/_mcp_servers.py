@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from handrail.config import McpServerSection
+from handrail.config import Config
 from handrail.gate.gate import Gate
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.gate.tool import Refusal, Tool
-from handrail.store.journal import Journal
 from handrail.store.values import Caller, Claim
 from handrail.terminal.terminals import Terminals
 from handrail.tools.tool_context import child_environment
@@ -18,9 +17,8 @@ from handrail.upstream.servers import Servers
 
 
 def build_servers(
-    sections: Sequence[McpServerSection],
+    config: Config,
     terminals: Terminals,
-    journal: Journal,
     gate: Gate,
     toolbox: dict[str, Tool[Any, Any]],
     own: Sequence[Path],
@@ -39,10 +37,10 @@ def build_servers(
             return None
 
     return Servers(
-        sections,
+        config.servers,
         terminals,
         environment,
-        journal,
+        gate.journal,
         toolbox,
         place,
         is_held=lambda: policy.holds_config,
