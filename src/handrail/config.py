@@ -216,8 +216,6 @@ class McpServerSection(Section):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=20)]
     """Name of the server. Its tools are called `NAME__TOOL`, in at most 40 characters."""
-    title: Annotated[str, Field(max_length=100)] = ""
-    """Name shown to people. Default: `name`."""
     command: Annotated[
         tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)
     ]
@@ -413,11 +411,11 @@ def describe_settings(config: Config) -> dict[str, str]:
         flat["ahp.token"] = _as_json(_hash(config.ahp.token))
     for number, rule in enumerate(config.rules, 1):
         flat[f"rules[{number}]"] = _as_json(rule.model_dump(mode="json", exclude_defaults=True))
-    for kind, sections in (("agents", config.agents), ("servers", config.servers)):
-        for section in sections:
-            fields = section.model_dump(mode="json", exclude_defaults=True)
-            fields["env"] = {name: _hash(value) for name, value in section.env.items()}
-            flat[f"{kind}.{section.name}"] = _as_json(fields)
+    named = [*(("agents", each) for each in config.agents), *(("servers", each) for each in config.servers)]
+    for kind, each in named:
+        fields = each.model_dump(mode="json", exclude_defaults=True)
+        fields["env"] = {name: _hash(value) for name, value in each.env.items()}
+        flat[f"{kind}.{each.name}"] = _as_json(fields)
     return flat
 
 
@@ -468,10 +466,9 @@ def _describe_error(kind: type[BaseModel], path: Path, text: str, error: Validat
             )
         case "missing":
             problem = f"`{name}` is missing"
-        case "value_error" if not name:  # the input may hold secrets
-            problem = first["msg"]
         case _:
-            problem = f"`{name}` is {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+            given = f"`{name}` is {first['input']!r}: " if name else ""  # of all settings, some are secret
+            problem = f"{given}{first['msg'][:1].lower()}{first['msg'][1:]}"
     return str(config_error(path, find_line(text, location), problem))
 
 
