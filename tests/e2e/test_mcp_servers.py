@@ -243,9 +243,16 @@ async def test_a_server_that_floods_is_ended_while_others_are_served(
         agent(served, trusted, person, name="other") as other,
         anyio.create_task_group() as group,
     ):
-        group.start_soon(call, client.client, "free__floods")
+        flooded: list[types.CallToolResult] = []
+
+        async def flood() -> None:
+            flooded.append(await call(client.client, "free__floods"))
+
+        group.start_soon(flood)
         own = await other.use("list_files")
 
+    assert flooded[0].is_error
+    assert "too many messages" in said(flooded[0])
     assert own.status == "done"
 
 

@@ -22,7 +22,9 @@ log = logging.getLogger(__name__)
 SERVED_MAX = 64
 """Requests of a server that are served at a time: bounds memory."""
 FLOOD_MAX = 5000
-"""Messages of a server that nobody asked for, in one second. One that sends more is ended: others share the loop."""
+FLOOD_RATE = 500.0
+"""Messages of a server that nobody asked for: at a time, and in each second on average. One that sends more is ended, since
+others share the event loop."""
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 BUSY = -32000
@@ -93,7 +95,7 @@ class JsonRpcConnection:
         self._outgoing: dict[int, _Outgoing] = {}
         self._incoming: dict[str | int, anyio.CancelScope] = {}
         self._last_id = 0
-        self._second, self._unasked = 0.0, 0
+        self._last_unasked, self._unasked = 0.0, 0.0
         self.garbage = 0
         """Lines that were not messages, and answers that nobody waits for."""
         self.last_garbage = ""
@@ -221,12 +223,11 @@ class JsonRpcConnection:
 
     def _count_unasked(self) -> None:
         now = anyio.current_time()
-        if now - self._second > 1:
-            self._second, self._unasked = now, 0
-        self._unasked += 1
+        self._unasked = max(0.0, self._unasked - (now - self._last_unasked) * FLOOD_RATE) + 1
+        self._last_unasked = now
         if self._unasked > FLOOD_MAX:
             self._line.give_up(
-                f"{self._name} sent more than {FLOOD_MAX:,} messages in a second, so it was ended."
+                f"{self._name} sent too many messages: more than {FLOOD_RATE:g} in each second. So it was ended."
             )
 
     def _fail_all(self, problem: Exception) -> None:
