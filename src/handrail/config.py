@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from handrail.lazy_dataclass import dataclass
 from handrail.paths import own_python
 from handrail.regular_file import NotRegular, read_regular_file
+from handrail.toml_lines import find_line
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 
@@ -222,6 +223,29 @@ class AgentSection(Section):
         )
 
 
+class McpServerSection(Section):
+    """One entry of `[[servers]]`: an MCP server behind the gate."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=20)]
+    """Name of the server. Its tools are called `NAME__TOOL`, in at most 40 characters."""
+    command: Annotated[
+        tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)
+    ]
+    """Program and arguments that start the server; it must speak MCP on stdio."""
+    cwd: Annotated[str, Field(max_length=4096)] = ""
+    """Folder in which it runs. Default: the workspace of the client, or your home folder."""
+    env: dict[Name, Annotated[str, Field(max_length=32_768)]] = {}
+    """Environment variables set for the server."""
+    env_pass: tuple[Name, ...] = ()
+    """Names of variables in the daemon's environment that the server also gets, for example its API key."""
+    enabled: bool = True
+    """If false, it is not started, and its tools are not offered."""
+    sampling: bool = False
+    """Let the server use the client's model (`sampling/createMessage`), if the client allows it."""
+    start_seconds: Annotated[float, Field(ge=1, le=40)] = 20.0
+    """Seconds that the server gets to start and to list its tools."""
+
+
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]
 Named = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -242,7 +266,7 @@ class RuleSection(Section):
     host: Pattern | None = None
     """Host name, or `*.example.org`."""
     server: Named | None = None
-    """MCP server behind the gate. Handrail forwards no calls yet, so such a rule matches nothing."""
+    """Only calls of this MCP server behind the gate, by its name in `[[servers]]`."""
     agent: Named | None = None
     """Only calls of clients with this name; `*` is a wildcard."""
     match: Annotated[tuple[Pattern, ...], Field(max_length=50)] = ()
@@ -301,7 +325,14 @@ class Config(Section):
     ahp: AhpSection = AhpSection()
     agent: OwnAgentSection = OwnAgentSection()
     agents: Annotated[tuple[AgentSection, ...], Field(max_length=100)] = ()
+    servers: Annotated[tuple[McpServerSection, ...], Field(max_length=100)] = ()
     rules: Rules = ()
+
+    @model_validator(mode="after")
+    def _check_servers(self) -> "Config":
+        if len(self.servers) != len({server.name for server in self.servers}):
+            raise ValueError("two `servers` have the same name")
+        return self
 
 
 class BadConfig(Exception):
@@ -336,7 +367,7 @@ def read(kind: type[SectionT], path: Path, text: str) -> SectionT:
     except ValidationError as error:
         raise BadConfig(_describe_error(kind, path, text, error)) from None
     for index, rule in enumerate(config.rules):
-        rule.at(_find_line(text, ["rules", str(index)]))
+        rule.at(find_line(text, ["rules", str(index)]))
     return config
 
 
@@ -357,7 +388,7 @@ def settings(path: Path) -> list[Setting]:
         Setting(
             name=name,
             value=value,
-            origin=f"{path}:{_find_line(text, name.split('.'))}" if name in in_file else "default",
+            origin=f"{path}:{find_line(text, name.split('.'))}" if name in in_file else "default",
         )
         for name, value in values.items()
     ]
@@ -385,17 +416,18 @@ def _masked(name: str, value: Any) -> Any:
 
 
 def describe_settings(config: Config) -> dict[str, str]:
-    """Every value that is not the default, as JSON by name. Secrets in `agents` are hashed."""
-    values = config.model_dump(mode="json", exclude_defaults=True, exclude={"rules", "agents"})
+    """Every value that is not the default, as JSON by name. Secrets in `agents` and `servers` are hashed."""
+    values = config.model_dump(mode="json", exclude_defaults=True, exclude={"rules", "agents", "servers"})
     flat = {name: _as_json(value) for name, value in _flatten(values).items()}
     if config.ahp.token:
         flat["ahp.token"] = _as_json(_hash(config.ahp.token))
     for number, rule in enumerate(config.rules, 1):
         flat[f"rules[{number}]"] = _as_json(rule.model_dump(mode="json", exclude_defaults=True))
-    for agent in config.agents:
-        fields = agent.model_dump(mode="json", exclude_defaults=True)
-        fields["env"] = {name: _hash(value) for name, value in agent.env.items()}
-        flat[f"agents.{agent.name}"] = _as_json(fields)
+    named = [*(("agents", each) for each in config.agents), *(("servers", each) for each in config.servers)]
+    for kind, each in named:
+        fields = each.model_dump(mode="json", exclude_defaults=True)
+        fields["env"] = {name: _hash(value) for name, value in each.env.items()}
+        flat[f"{kind}.{each.name}"] = _as_json(fields)
     return flat
 
 
@@ -451,8 +483,9 @@ def _describe_error(kind: type[BaseModel], path: Path, text: str, error: Validat
         case "missing":
             problem = f"`{name}` is missing"
         case _:
-            problem = f"`{name}` is {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-    return str(config_error(path, _find_line(text, location), problem))
+            given = f"`{name}` is {first['input']!r}: " if name else ""  # of all settings, some are secret
+            problem = f"{given}{first['msg'][:1].lower()}{first['msg'][1:]}"
+    return str(config_error(path, find_line(text, location), problem))
 
 
 def _setting_name(location: list[str]) -> str:
@@ -470,30 +503,6 @@ def _known_names(kind: type[BaseModel], location: list[str]) -> str:
 
 def _in_project(kind: type[BaseModel]) -> str:
     return " in a project's file" if kind is ProjectConfig else ""
-
-
-def _find_line(text: str, location: list[str]) -> int:
-    """Find the line of a setting: its key within its table, else the header of the table, else line 1."""
-    table: list[str] = []
-    counts: dict[str, int] = {}
-    header_line = 1
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*(\[+)\s*([^\]\s]+)\s*\]+", line):
-            table = _table_location(header[2], header[1] == "[[", counts)
-            header_line = number if table == location[: len(table)] else header_line
-        elif (key := re.match(r"\s*([A-Za-z0-9_.\"-]+)\s*=", line)) is not None:
-            path = [*table, *key[1].split(".")]
-            if path == location[: len(path)]:
-                return number
-    return header_line
-
-
-def _table_location(name: str, in_array: bool, counts: dict[str, int]) -> list[str]:
-    """The location of a table; `counts` holds the last index of each array of tables."""
-    if not in_array:
-        return name.split(".")
-    index = counts[name] = counts.get(name, -1) + 1
-    return [*name.split("."), str(index)]
 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -19,6 +19,7 @@ EVERYONE = {
     "paths",
     "process_state",
     "regular_file",
+    "toml_lines",
 }
 ALMOST = {*EVERYONE, "config"}
 BARE = {*EVERYONE, "keeper", "door", "launcher"}  # packages that use the standard library only
@@ -33,6 +34,7 @@ MAY_IMPORT = {
     "paths": {""},
     "process_state": set[str](),
     "regular_file": set[str](),
+    "toml_lines": set[str](),
     "config": EVERYONE,
     "provider_keys": EVERYONE,
     "keeper": EVERYONE,
@@ -56,7 +58,7 @@ MAY_IMPORT = {
     "agents": {*ALMOST, "gate", "store", "terminal"},
     "clients": ALMOST,
     "own_agent": {*ALMOST, "provider_keys"},  # another program: nothing but __main__ imports it
-    "server": {*ALMOST, "agents", "clients", "gate", "provider_keys", "store", "terminal"},
+    "server": {*ALMOST, "agents", "clients", "gate", "provider_keys", "store", "terminal", "upstream"},
     "cli": {
         *ALMOST,
         "clients",

@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.support.tool_runner import ToolRunner, result_of, terminal_tools
 
-from handrail.server.mcp.mcp_server import output_schema
+from handrail.server.mcp.tool_results import output_schema
 from handrail.store.values import Caller
 
 pytestmark = pytest.mark.anyio

@@ -412,6 +412,7 @@ class Claim(TypedDict):
     protected: bool
     reads: bool
     resource: str
+    server: str
     words: list[str]
 
 
@@ -719,6 +720,9 @@ class Entry(TypedDict):
         | EditorPaired
         | EditorRefused
         | EditorRevoked
+        | ServerToolsPinned
+        | ServerStarted
+        | ServerEnded
         | JournalCompacted
     )
     seq: int
@@ -1442,6 +1446,33 @@ class SearchView(TypedDict):
 class Seen(TypedDict):
     digest: str
     id: str
+
+
+class ServerEnded(TypedDict):
+    client: str
+    kind: Literal["ServerEnded"]
+    said: list[str]
+    server: str
+    terminal: str
+    why: str
+
+
+class ServerStarted(TypedDict):
+    client: str
+    kind: Literal["ServerStarted"]
+    pid: int
+    protocol: str
+    server: str
+    terminal: str
+    version: str
+
+
+class ServerToolsPinned(TypedDict):
+    capabilities: dict[str, JsonValue]
+    kind: Literal["ServerToolsPinned"]
+    server: str
+    tools: list[dict[str, JsonValue]]
+    why: str
 
 
 class SessionBound(TypedDict):

@@ -24,6 +24,7 @@ from handrail.clients.hooks import DIALECTS
 from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
 from handrail.daemon._agent_host_protocol import serve_ahp
+from handrail.daemon._mcp_servers import build_servers
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
 from handrail.daemon.http_notifications import build_http_notifier, is_quiet_now
@@ -169,6 +170,7 @@ class Daemon:
         self._survivors = Survivors(config.command.stop_grace)
         self._works: OpenWorks = {}
         self._windows = EditorWindows()
+        self._tools: dict[str, Tool[Any, Any]] = {}
         self._mark = secrets.token_urlsafe(32)
         """The secret by which hooks of agents that this daemon hosts are recognised."""
 
@@ -242,7 +244,10 @@ class Daemon:
             callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
             wait_seconds = self._config.command.wait_seconds
-            mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell)
+            servers = build_servers(
+                self._config, foundation.terminals, gate, self._tools, self._own_folders, foundation.policy
+            )
+            mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell, servers)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, editors, self._windows, context.url)
             hooks.observers.append(context.clients)
@@ -251,6 +256,7 @@ class Daemon:
             async with mcp.run():
                 self._start_background(group, foundation, gate, context.clients)
                 await agent_host.start(group)
+                await group.start(servers.run, await foundation.records.servers.all())
                 kept = b"" if access.sealed else await foundation.keeper.recall(DEVICES) or b""
                 await self._accept_connections(group, context, listeners, local, mcp, kept)
                 group.start_soon(serve_ahp, self._config.ahp, self._places, context, self._blobs, launchers)
@@ -259,6 +265,7 @@ class Daemon:
                     print_replaced()
                 gate.leave(work_stays=not self._ends_all)
                 await agent_host.leave()
+                await servers.leave()
                 await mcp.leave()
                 await foundation.policy_memory.leave(foundation.policy)
                 await self._release_keeper(foundation.keeper)
@@ -276,10 +283,9 @@ class Daemon:
         return Hooks(gate, self._works, DIALECTS, find_workspace, known)
 
     def _build_gate(self, foundation: Foundation, group: TaskGroup) -> Gate:
-        tools: dict[str, Tool[Any, Any]] = {}
         expire_seconds = self._config.approvals.expire_seconds
-        gate = Gate(foundation.journal, foundation.rules, tools, group, expire_seconds)
-        tools |= self._build_toolbox(gate, foundation)
+        gate = Gate(foundation.journal, foundation.rules, self._tools, group, expire_seconds)
+        self._tools |= self._build_toolbox(gate, foundation)
         return gate
 
     async def _build_rules(self, journal: Journal, memory: PolicyMemory) -> tuple[Rules, AcceptedPolicy]:

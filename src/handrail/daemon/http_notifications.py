@@ -9,7 +9,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import anyio
@@ -19,6 +18,7 @@ from handrail.config import NotifySection
 from handrail.daemon.approval_watch import ApprovalWatch
 from handrail.daemon.push_notifications import build_message
 from handrail.gate.gate import Gate
+from handrail.lazy_dataclass import dataclass
 from handrail.server.context import ServerContext
 
 log = logging.getLogger(__name__)

@@ -72,6 +72,8 @@ class Call:
         self.terminal: str | None = None
         self.image: Image | None = None
         """The image that is sent with the result."""
+        self.relayed: Json | None = None
+        """The answer of another server, for the client as it is: `result` or `error`."""
         self.unwinding = False
         """The result is known, but the tool is still cleaning up after the work."""
         self.patience = math.inf
@@ -152,6 +154,9 @@ class Call:
 
     def show_image(self, image: Image) -> None:
         self.image = image
+
+    def relay(self, answer: Json) -> None:
+        self.relayed = answer
 
     def use_terminal(self, id: str) -> None:
         self.terminal = id

@@ -89,13 +89,17 @@ def parse(toolbox: Toolbox, name: str, input: Json) -> ParsedCall | str:
 
 
 def _without_remarks(tool: Tool[Any, Any], input: Json) -> Json:
-    remarks = REMARKS & input.keys() - tool.input.model_fields.keys()
+    remarks = _ignored_remarks(tool) & input.keys()
     return {name: value for name, value in input.items() if name not in remarks} if remarks else input
+
+
+def _ignored_remarks(tool: Tool[Any, Any]) -> frozenset[str]:
+    return REMARKS - tool.input.model_fields.keys() if tool.takes_remarks else frozenset()
 
 
 def is_same_input(tool: Tool[Any, Any], first: Json, second: Json) -> bool:
     """Whether both inputs would do the same. How the client waits and how the answer is written may differ."""
-    ignored = tool.answer_inputs | REMARKS - tool.input.model_fields.keys()
+    ignored = tool.answer_inputs | _ignored_remarks(tool)
     one, other = (
         {name: value for name, value in each.items() if name not in ignored} for each in (first, second)
     )

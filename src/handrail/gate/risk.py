@@ -53,6 +53,8 @@ def _reasons(claim: Claim) -> Iterator[tuple[Risk, str]]:
 
 def _weigh_run(claim: Claim) -> tuple[Risk, str]:
     """The level of a command inside the workspace that is not known to be dangerous."""
+    if claim.server:
+        return "medium", f"the MCP server {claim.server} does it, and Handrail cannot see how"
     if claim.reads or _only_reads(claim.words):
         return "low", "only reads in the workspace"
     name = posixpath.basename(claim.words[0]) if claim.words else ""

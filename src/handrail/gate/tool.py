@@ -124,6 +124,10 @@ class CallReport(Protocol):
         """Send an image with the result. It is not recorded: a later reader of the call gets the text only."""
         ...
 
+    def relay(self, answer: Json) -> None:
+        """Send this answer of another server to the client, as it is. It is not recorded."""
+        ...
+
     def keep_unwinding(self) -> None:
         """Report that work goes on after the result: the call is not yet stopped, and the gate calls `Tool.unwind`."""
         ...
@@ -177,9 +181,9 @@ PlanT = TypeVar("PlanT", bound=Plan)
 class Tool(ABC, Generic[InputT, PlanT]):
     """A tool that agents can call."""
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    description: ClassVar[str]
+    name: str
+    title: str
+    description: str
     input: type[InputT]
     output: ClassVar[type[BaseModel]]
     """The tool's own fields of a result, each optional: a call can end before any of them is known."""
@@ -191,10 +195,12 @@ class Tool(ABC, Generic[InputT, PlanT]):
     """An equal call while one is open is a new call, not a retry by a client that timed out."""
     answer_inputs: ClassVar[frozenset[str]] = frozenset({"response_format"})
     """Inputs that change only how and when the client is answered. A repeated call may differ in them."""
+    takes_remarks: ClassVar[bool] = True
+    """Inputs in which models explain a call are ignored, if the tool has none of that name."""
     listed: ClassVar[bool] = True
     """Listed to agents; the others are only used by Handrail itself."""
     assurance: ClassVar[Assurance] = "bound"
-    """Who does the work: `bound` is Handrail, `advisory` is the agent, after it asked."""
+    """Who does the work: `bound` is Handrail, `forwarded` an MCP server, `advisory` is the agent, after it asked."""
     edits: ClassVar[bool] = True
     """A person may edit its input before allowing it."""
 

@@ -34,6 +34,7 @@ EXPORTS = {
     "integrity": "backup check_compactions has_event verify",
     "journal": "Journal open_journal",
     "journal_retention": "JournalRetention",
+    "mcp_servers": "PinnedServer ServerEnded ServerStarted ServerToolsPinned",
     "operations": "ActivityRecord OperationHistory",
     "pauses": "PauseRecord",
     "query": "Where",

@@ -10,6 +10,7 @@ from handrail.store import (
     credentials,
     file_changes,
     journal_compaction,
+    mcp_servers,
     operations,
     rules,
     terminals,
@@ -29,6 +30,7 @@ from handrail.store.database import Statement
 from handrail.store.events import Event
 from handrail.store.file_changes import FilesRestored
 from handrail.store.journal_compaction import JournalCompacted
+from handrail.store.mcp_servers import ServerToolsPinned
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
 from handrail.store.rules import (
     FolderDistrusted,
@@ -102,6 +104,8 @@ def project(seq: int, at: int, event: Event) -> list[Statement]:  # noqa: C901, 
             return operations.activity_statements(seq, at, event)
         case CredentialIssued() | CredentialRevoked():
             return [credentials.statement(at, event)]
+        case ServerToolsPinned():
+            return [mcp_servers.statement(seq, event)]
         case JournalCompacted():
             return journal_compaction.statements(seq, event)
         case _:

@@ -27,6 +27,7 @@ from handrail.store.credentials import CredentialIssued, CredentialRevoked, Pers
 from handrail.store.editors import EditorPaired, EditorRefused, EditorRevoked
 from handrail.store.file_changes import FilesRestored
 from handrail.store.journal_compaction import JournalCompacted
+from handrail.store.mcp_servers import ServerEnded, ServerStarted, ServerToolsPinned
 from handrail.store.operations import ActivityEnded, ActivityStarted, OperationEnded, OperationOpened
 from handrail.store.pauses import AgentsPaused, AgentsResumed
 from handrail.store.rules import (
@@ -141,6 +142,9 @@ Event = Annotated[
     | EditorPaired
     | EditorRefused
     | EditorRevoked
+    | ServerToolsPinned
+    | ServerStarted
+    | ServerEnded
     | JournalCompacted,
     Field(discriminator="kind"),
 ]
@@ -202,6 +206,9 @@ __all__ = [
     "RuleEnabled",
     "RuleRemoved",
     "RulesOrdered",
+    "ServerEnded",
+    "ServerStarted",
+    "ServerToolsPinned",
     "SessionBound",
     "SignInRevoked",
     "TerminalAsked",

@@ -229,6 +229,7 @@ _KEPT_KINDS = (
     "PolicyAccepted",
     "AgentsPaused",
     "AgentsResumed",
+    "ServerToolsPinned",
     "CredentialIssued",
     "CredentialRevoked",
 )

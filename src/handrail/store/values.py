@@ -78,6 +78,8 @@ class Claim:
     """It is not analysed fully, but all its commands only print, test or wait."""
     reads: bool = False
     """It is a part of a command line that provably only reads files in the workspace and prints."""
+    server: str = ""
+    """The MCP server that would do it; empty for what Handrail or the agent does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,5 +22,6 @@ EXPORTS = {
     "terminals.wait_for_terminal": "WaitForTerminal",
     "tool_context": "ToolContext child_environment",
     "undo.undo_call": "Undo",
+    "workspace": "Workspace",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

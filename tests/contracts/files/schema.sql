@@ -180,6 +180,13 @@ CREATE TABLE growths (
     PRIMARY KEY (message, n, at)
 ) STRICT;
 
+CREATE TABLE mcp_servers (
+    name TEXT PRIMARY KEY,
+    tools TEXT NOT NULL,
+    capabilities TEXT NOT NULL,
+    seq INTEGER NOT NULL
+);
+
 CREATE TABLE messages (
     id         TEXT PRIMARY KEY,
     thread     TEXT NOT NULL,

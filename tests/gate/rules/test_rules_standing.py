@@ -44,7 +44,7 @@ def test_a_day_ends_with_its_last_moment(tmp_path: Path) -> None:
     ("text", "line", "words"),
     [
         ('[[rules]]\neffect = "allow"\n', 1, "does not say what it is about"),
-        ('[[rules]]\neffect = "deny"\nserver = "github"\n', 1, "a rule with `server` would never match"),
+        ('[[rules]]\neffect = "deny"\nserver = "github"\nhost = "a"\n', 1, "takes no command and no host"),
         ('\n[[rules]]\neffect = "allow"\ncommand = "git $ push"\n', 2, "`$` only at the end"),
         (
             '[[rules]]\neffect = "deny"\ncommand = "rm"\n[[rules]]\neffect = "allow"\ncommand = "git status"\nnot_match = ["git status -s"]\n',

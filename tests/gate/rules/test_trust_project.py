@@ -44,8 +44,8 @@ def test_rules_of_a_file_belong_to_its_folder_and_tell_their_line(folder: Path) 
         ("[server]\nport = 1\n", "no setting `server` in a project's file"),
         ('[[rules]]\neffect = "deny"\n', "line 1: The rule does not say what it is about"),
         (
-            '[[rules]]\neffect = "deny"\nserver = "github"\n',
-            "line 1: Handrail does not call other MCP servers",
+            '[[rules]]\neffect = "deny"\nserver = "github"\ncommand = "x"\n',
+            "line 1: A rule about a server takes no command",
         ),
         (
             f'{RULES}[[rules]]\neffect = "deny"\ncommand = "a"\nmatch = ["b"]\n',

@@ -17,7 +17,8 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
 from handrail.gate.pipeline import expired_outcome
 from handrail.gate.tool import CallReport, Image, Plan, Tool
-from handrail.server.mcp.mcp_server import output_schema, refused_result, to_result, to_wire
+from handrail.server.mcp.mcp_server import to_wire
+from handrail.server.mcp.tool_results import output_schema, refused_result, to_result
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text, rule_actor
 from handrail.store.events import ApprovalOpened
 from handrail.store.journal import open_journal

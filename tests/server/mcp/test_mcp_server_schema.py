@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-from handrail.server.mcp.mcp_server import compact_schema
+from handrail.server.mcp.tool_results import compact_schema
 from handrail.store.values import Json
 
 

@@ -8,7 +8,7 @@ from tests.support.tool_runner import TerminalToolRunner, result_of, terminal_to
 
 from handrail.gate import person_actions
 from handrail.gate.gate import Reply
-from handrail.server.mcp.mcp_server import to_result
+from handrail.server.mcp.tool_results import to_result
 from handrail.store.actor import PERSON
 from handrail.store.values import Caller, Json
 from handrail.terminal.terminal import InputSender

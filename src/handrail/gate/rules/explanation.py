@@ -5,7 +5,7 @@ It decides nothing: the verdicts come from policy.py.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from handrail.gate.rules.matching import FolderState, Matcher, OriginRule, explain_lapse
+from handrail.gate.rules.matching import FolderState, Matcher, OriginRule, explain_lapse, find_server
 from handrail.gate.rules.policy import (
     ALLOWS,
     FLOORS,
@@ -47,6 +47,7 @@ class Explanation:
 def explain(
     policy: Policy, tool: str, claims: Sequence[Claim], caller: Caller, server: str | None = None
 ) -> Explanation:
+    server = find_server(claims) or server
     decision = policy.decide(tool, claims, caller, server)
     cases = [ClaimCase(claim, caller, policy.here) for claim in claims]
     deciding = {verdict.rule for verdict in decision.verdicts}

@@ -37,13 +37,17 @@ class Matcher:
             and rule.tool not in equivalent_tools(tool, claim.action)
         ):
             return False
-        if rule.server is not None and rule.server != server:
+        if rule.server is not None and not self._is_server(rule.server, tool, server):
             return False
         if rule.scope == "session" and rule.session != caller.key:
             return False
         if self._agent is not None and not self._agent.fits(caller.client):
             return False
         return (self._strict or not claim.opaque) and self._is_about(claim)
+
+    def _is_server(self, name: str, tool: str, server: str | None) -> bool:
+        """Whether the call is one of this server. An agent's own servers may have any name: only a strict rule matches."""
+        return name == server and (self._strict or tool not in _ALIKE)
 
     def _is_about(self, claim: Claim) -> bool:
         if self.command is not None:
@@ -112,6 +116,11 @@ class Index:
         if claim.action in FILES:
             return self._whole + self._paths
         return self._whole + self._hosts if claim.action == "connect" else self._whole
+
+
+def find_server(claims: Iterable[Claim]) -> str | None:
+    """The MCP server behind the gate that would do this; None if Handrail or the agent does it."""
+    return next((claim.server for claim in claims if claim.server), None)
 
 
 def _spellings(words: tuple[str, ...], length: int) -> Iterator[tuple[str, ...]]:

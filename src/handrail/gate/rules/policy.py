@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 from handrail.gate.risk import assess
-from handrail.gate.rules.matching import Index
+from handrail.gate.rules.matching import Index, find_server
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, Effect, Risk, Rule, Verdict
 
@@ -104,7 +104,14 @@ ALLOWS = (
         effect="allow",
         words="reading files in the workspace, but for protected ones",
         why="It only reads inside the workspace.",
-        applies=lambda case: case.claim.action == "read" and case.claim.inside,
+        applies=lambda case: case.claim.action == "read" and case.claim.inside and not case.claim.server,
+    ),
+    Builtin(
+        name="server resources",
+        effect="allow",
+        words="reading resources and prompts of the MCP servers in your configuration",
+        why="It only reads a resource or a prompt of an MCP server in your configuration.",
+        applies=lambda case: case.claim.action == "read" and case.claim.server != "",
     ),
     Builtin(
         name="own terminals",
@@ -215,7 +222,8 @@ def _about(rule: Rule) -> str:
         exact = rule.command.removesuffix("$").rstrip()
         return f"{tool}exactly `{exact}`" if exact != rule.command else f"{tool}`{rule.command} …`"
     if rule.path is not None:
-        return f"{tool or 'files: '}`{rule.path}`"
+        whose = f"files that {rule.server} is given: " if rule.server is not None else "files: "
+        return f"{tool or whose}`{rule.path}`"
     if rule.host is not None:
         return f"{tool}connecting to `{rule.host}`"
     if rule.tool is not None:
@@ -283,9 +291,10 @@ class Policy:
     def decide(
         self, tool: str, claims: Sequence[Claim], caller: Caller, server: str | None = None
     ) -> Decision:
-        """Decide about a call; `server` is the upstream MCP server that would run it, if any."""
+        """Decide about a call; `server` is the MCP server that an agent says would run it, if the claims name none."""
         if not claims:
             return self._without_claims()
+        server = find_server(claims) or server
         strict: list[str] = []
         verdicts = tuple(
             self._verdict(place, tool, ClaimCase(claim, caller, self.here), server, strict)

@@ -93,9 +93,6 @@ def _describe_claim(claim: Claim, fit: bool) -> str:
     return f"`{claim.resource}` {'fits' if fit else 'does not fit'}"
 
 
-NO_SERVERS = "Handrail does not call other MCP servers yet, so a rule with `server` would never match. Remove `server`."
-
-
 class BadRule(Exception):
     """An invalid rule; the message explains why and how to fix it."""
 
@@ -168,17 +165,17 @@ def _moment(expires: datetime | date | None) -> int | None:
 def _check_subject(rule: Rule, command: CommandPattern | None) -> str:
     """Error sentence for a rule without a subject, with two, or too broad; empty if it is valid."""
     about = [name for name in ("command", "path", "host") if getattr(rule, name) is not None]
-    if rule.server is not None:
-        return NO_SERVERS
+    if rule.server is not None and (rule.command is not None or rule.host is not None):
+        return "A rule about a server takes no command and no host. Name one of its tools, as `server__tool`, or a path."
     if len(about) > 1:
         return f"A rule is about one thing, not {' and '.join(about)}. Make two rules."
-    if not about and rule.tool is None and rule.agent is None:
-        return "The rule does not say what it is about. Name a tool, a command, a path, a host or an agent."
+    if not about and rule.tool is None and rule.agent is None and rule.server is None:
+        return "The rule does not say what it is about. Name a tool, a command, a path, a host, a server or an agent."
     if rule.effect != "allow":
         return ""
     return (
         _check_breadth(rule, command)
-        if about or rule.tool is not None
+        if about or rule.tool is not None or rule.server is not None
         else "This would allow everything. Name a tool too."
     )
 

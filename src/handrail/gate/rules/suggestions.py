@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import Protocol
 
 from handrail.gate.risk import assess
-from handrail.gate.rules.matching import FILES, Matcher, common_tool
+from handrail.gate.rules.matching import FILES, Matcher, common_tool, find_server
 from handrail.gate.rules.patterns import BadPattern, spell, spell_path
 from handrail.gate.rules.policy import FLOORS, HIGH, UNTRUSTED, Decision, Policy, describe_rule
 from handrail.lazy_dataclass import dataclass
@@ -66,13 +66,16 @@ def _fitting(
         matcher = Matcher(rule, policy.root, policy.home)
     except BadPattern:
         return ()
-    return tuple(place for place in among if matcher.matches(tool, claims[place], caller))
+    server = find_server(claims)
+    return tuple(place for place in among if matcher.matches(tool, claims[place], caller, server))
 
 
 def _rules(tool: str, claim: Claim, policy: Policy, effect: Effect) -> Iterator[Rule]:
     if policy.root is None:
         return
-    if claim.action == "run" and claim.words:
+    if claim.action == "run" and claim.server:
+        yield _rule(effect, policy.root, tool=tool)
+    elif claim.action == "run" and claim.words:
         if (command := suggest_pattern(claim)) is not None:
             yield _rule(effect, policy.root, tool=common_tool(tool, claim.action), command=command)
     elif claim.action == "connect":

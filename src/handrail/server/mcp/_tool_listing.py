@@ -3,7 +3,7 @@
 Some tools are there only at times, such as those of an editor that has the client's folder open.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,6 +14,7 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from handrail.gate.tool import Toolbox
 from handrail.lazy_dataclass import dataclass
@@ -25,7 +26,10 @@ NOTIFY_SECONDS = 1.0
 
 
 class ChangingServer(Server[Any]):
-    """An SDK server whose tools change. It says so in its capabilities."""
+    """An SDK server whose tools change. It says so in its capabilities, which include those of `more`."""
+
+    more: Callable[[], list[str]] | None = None
+    """The capabilities of the servers behind this one."""
 
     def create_initialization_options(
         self,
@@ -36,6 +40,28 @@ class ChangingServer(Server[Any]):
         options = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
 
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        own = super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
+        )
+        # Clients of 2026-07-28 would have to subscribe with `subscriptions/listen`, which is not relayed.
+        changes = protocol_version not in MODERN_PROTOCOL_VERSIONS
+        known: dict[str, object] = {
+            "resources": types.ResourcesCapability(subscribe=changes, list_changed=changes),
+            "prompts": types.PromptsCapability(list_changed=changes),
+            "completions": types.CompletionsCapability(),
+            "logging": types.LoggingCapability(),
+        }
+        names = self.more() if self.more is not None else []
+        return own.model_copy(update={name: known[name] for name in names})
+
 
 @dataclass(frozen=True, slots=True)
 class _Told:
@@ -43,13 +69,21 @@ class _Told:
 
     caller: Caller
     names: tuple[str, ...]
+    version: int
 
 
 class ToolListing:
     """Lists the tools to clients, and notifies them of changes."""
 
-    def __init__(self, toolbox: Toolbox, described: Mapping[str, types.Tool], last: types.Tool) -> None:
-        """`last` is listed after all others."""
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        described: Mapping[str, types.Tool],
+        last: types.Tool,
+        version: Callable[[], int],
+    ) -> None:
+        """`last` is listed after all others. `version` changes with the tools that are added elsewhere."""
+        self._version = version
         self._toolbox = toolbox
         self._described = described
         self._last = last
@@ -57,7 +91,7 @@ class ToolListing:
 
     def list(self, context: ServerRequestContext[Any, Any], caller: Caller) -> types.ListToolsResult:
         names = self._names(caller)
-        self._told[_connection_of(context)] = _Told(caller, names)
+        self._told[_connection_of(context)] = _Told(caller, names, self._version())
         return types.ListToolsResult(tools=[*(self._described[name] for name in names), self._last])
 
     async def announce(self, changed: Bell) -> None:
@@ -65,7 +99,7 @@ class ToolListing:
         while True:
             rung = changed.next()
             for connection, told in list(self._told.items()):
-                if self._names(told.caller) != told.names:
+                if self._names(told.caller) != told.names or told.version != self._version():
                     await _notify(connection)
             await rung.wait()
 

@@ -88,6 +88,7 @@ class DoorServer:
     async def serve(self, lines: Lines, peer: DoorPeer) -> None:
         """Serve one door until it disconnects."""
         connection = DoorConnection(lines, self._pending)
+        key = f"door {id(connection)} {peer.key}"
 
         def caller(context: Context) -> Caller:
             return self._caller(peer, client_name(context))
@@ -98,10 +99,13 @@ class DoorServer:
         self._connections.add(connection)
         self._mcp.gate.mark_client_back(peer.key)
         try:
-            await connection.serve(self._mcp.server(ConnectionHooks(caller=caller, opened=opened)))
+            await connection.serve(
+                self._mcp.server(ConnectionHooks(caller=caller, opened=opened, key=lambda _: key))
+            )
         finally:
             self._connections.discard(connection)
             connection.close()
+            self._mcp.client_left(key)
             self._mcp.gate.mark_client_left(peer.key)
             self._left += 1
             if connection.was_crowded or self._left >= RELEASE_AFTER:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from handrail.server.mcp.door_connection import DoorServer
     from handrail.server.mcp.mcp_server import McpServers
     from handrail.server.mcp.streamable_http import StreamableHttp
+    from handrail.upstream.servers import Servers as UpstreamServers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +57,10 @@ class McpEndpoints:
         callers: Callers,
         wait_seconds: float,
         tools_changed: Bell,
+        upstream: "UpstreamServers | None" = None,
     ) -> None:
-        """`tools_changed` rings when other tools than before may be listed."""
+        """`tools_changed` rings when other tools than before may be listed. `upstream` are other MCP servers."""
+        self._upstream = upstream
         self._gate = gate
         self._hooks = hooks
         self._access = access
@@ -98,6 +101,8 @@ class McpEndpoints:
                 servers = await anyio.to_thread.run_sync(self._build)
                 await self._group.start(servers.http.run)
                 self._group.start_soon(servers.mcp.announce_tools, self._tools_changed)
+                if self._upstream is not None:
+                    self._group.start_soon(servers.mcp.announce_tools, self._upstream.changed)
                 self._servers = servers
         return self._servers
 
@@ -106,7 +111,7 @@ class McpEndpoints:
         from handrail.server.mcp.mcp_server import McpServers  # noqa: PLC0415
         from handrail.server.mcp.streamable_http import StreamableHttp  # noqa: PLC0415
 
-        mcp = McpServers(self._gate, self._hooks, self._wait_seconds)
+        mcp = McpServers(self._gate, self._hooks, self._wait_seconds, self._upstream)
         servers = _Servers(
             mcp, DoorServer(mcp, self._access, self._callers), StreamableHttp(mcp, self._callers)
         )

@@ -63,7 +63,10 @@ class StreamableHttp:
 
     def __init__(self, mcp: McpServers, callers: Callers) -> None:
         self._callers = callers
-        self._server: Server[Any] = mcp.server(ConnectionHooks(caller=self._caller, gone=self._gone))
+        self._mcp = mcp
+        self._server: Server[Any] = mcp.server(
+            ConnectionHooks(caller=self._caller, gone=self._gone, key=self._key)
+        )
         self._in_flight: dict[tuple[str, RequestId], list[anyio.Event]] = {}
         """The requests without a session, by credential and id: the event for a client that leaves, of each."""
         self._keys: dict[anyio.Event, tuple[str, RequestId]] = {}
@@ -164,6 +167,7 @@ class StreamableHttp:
             await self._manager.handle_request(scope, receive, send)
         if scope["method"] == "DELETE":
             self._sessions.close(credential, session)
+            self._mcp.client_left(f"http {session}")
 
     async def _open(self, scope: Scope, receive: Receive, send: Send, credential: str) -> None:
         """Serve a request that opens a session, unless this credential has too many busy ones."""
@@ -189,12 +193,20 @@ class StreamableHttp:
         headers = [(MCP_SESSION_ID_HEADER.encode(), session.encode())]
         delete: Scope = {**scope, "method": "DELETE", "headers": headers}
         await self._manager.handle_request(delete, _receive_nothing, _send_nowhere)
+        self._mcp.client_left(f"http {session}")
         self._release_memory()
 
     def _release_memory(self) -> None:
         """Return memory to the system soon: once for many clients that leave together."""
         if self._release is not None:
             self._release.request()
+
+    def _key(self, context: Context) -> str:
+        """The session of a client, or its credential: MCP 2026-07-28 has no sessions."""
+        assert context.request is not None
+        scope = context.request.scope
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
+        return f"http {session or scope['handrail.client'].credential}"
 
     def _caller(self, context: Context) -> Caller:
         assert context.request is not None

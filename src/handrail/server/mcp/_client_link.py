@@ -1,0 +1,184 @@
+"""The client of an MCP connection, as the MCP servers behind Handrail see it.
+
+A client of MCP 2025 is asked with requests of our own. One of 2026-07-28 takes none: its request ends with
+`input_required`, and the client repeats it with the answers. Meanwhile the call goes on, and its server waits.
+"""
+
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import field
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import LOG_LEVEL_META_KEY
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from handrail.gate.call import Call
+from handrail.lazy_dataclass import dataclass
+from handrail.store.values import Json
+from handrail.upstream.jsonrpc_connection import METHOD_NOT_FOUND, RpcError
+
+Context = ServerRequestContext[Any, Any]
+
+NOTIFY_SECONDS = 1.0
+"""Time to send a notification. A client that does not read loses it, and delays its own servers only."""
+ANSWER_SECONDS = 3600.0
+"""Time for a client of 2026-07-28 to repeat a request with its answers. Bounds how long a server is held open."""
+
+
+@dataclass()
+class Question:
+    """A question of a server, until its client has answered."""
+
+    method: str
+    params: Json
+    answer: Json | None = None
+    answered: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass()
+class ForwardedRequest:
+    """A tools/call of a client that is in progress, with its call once that is open."""
+
+    context: Context
+    call: Call | None = None
+    state: str = ""
+    """What the client of 2026-07-28 has to send with its answers."""
+    questions: dict[str, Question] = field(default_factory=dict[str, Question])
+    asked: anyio.Event = field(default_factory=anyio.Event)
+    is_answered: bool = False
+    """The client has got its response: nothing more may be sent for it."""
+
+    def ask(self, question: Question) -> None:
+        """Let the client's request end with this question."""
+        self.questions[f"q{len(self.questions) + 1}"] = question
+        self.state = self.state or secrets.token_urlsafe(24)
+        self.asked.set()
+        if self.call is not None:
+            self.call.hand_back()
+
+    @property
+    def open_questions(self) -> dict[str, Question]:
+        return {name: each for name, each in self.questions.items() if not each.answered.is_set()}
+
+    def take_answers(self, context: Context, answers: Mapping[str, Any]) -> None:
+        """Continue with the client's next request, which has its answers."""
+        self.context, self.is_answered, self.asked = context, False, anyio.Event()
+        for name, question in self.open_questions.items():
+            if isinstance(answers.get(name), dict):
+                question.answer = cast("Json", answers[name])
+                question.answered.set()
+
+
+class McpClientLink:
+    """One client. Implements `ClientLink` of `upstream`."""
+
+    def __init__(self, key: str, context: Context, workspace: str | None) -> None:
+        self.key = key
+        self.workspace = workspace
+        self.log_level = ""
+        self._context = context
+        self.requests: list[ForwardedRequest] = []
+        """Calls in progress, oldest first."""
+
+    def update(self, context: Context) -> None:
+        """Note the latest request: a client of 2026-07-28 names itself and its abilities in each."""
+        self._context = context
+
+    @property
+    def info(self) -> Json:
+        params = self._context.session.client_params
+        return {} if params is None else _wire(params.client_info)
+
+    @property
+    def capabilities(self) -> Json:
+        declared = self._context.session.client_capabilities
+        return {} if declared is None else _wire(declared)
+
+    @property
+    def is_legacy(self) -> bool:
+        return self._context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+
+    async def request(self, server: str, method: str, params: Json) -> Json:
+        """Ask the client. Raises RpcError."""
+        if method == "elicitation/create":
+            params = name_server(server, params)
+        latest = self.requests[-1] if self.requests else None
+        if not self.is_legacy:
+            return await _ask_by_result(latest, method, params)
+        try:
+            if latest is not None and not latest.is_answered:
+                return await _request_channel(latest.context).send_raw_request(method, params)
+            return await _connection(self._context).send_raw_request(method, params)
+        except MCPError as error:
+            raise RpcError(error.code, error.message, error.data) from None
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            raise RpcError(METHOD_NOT_FOUND, "The client has left.") from None
+
+    async def notify(self, method: str, params: Json) -> None:
+        latest = self.requests[-1] if self.requests else None
+        is_log = method == "notifications/message"
+        if is_log and not self.is_legacy and LOG_LEVEL_META_KEY not in (_meta_of(latest) or {}):
+            return  # a client of 2026-07-28 asks for log messages in each request
+        with (
+            anyio.move_on_after(NOTIFY_SECONDS),
+            suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, MCPError),
+        ):
+            if is_log and latest is not None and not latest.is_answered:
+                await _request_channel(latest.context).notify(method, params)
+            else:
+                await _connection(self._context).notify(method, params)
+
+    async def report(self, request: ForwardedRequest, progress: Json) -> None:
+        """Pass a server's progress on, with the client's own token."""
+        token = (request.context.meta or {}).get("progress_token")
+        if token is None or request.is_answered:
+            return
+        with (
+            anyio.move_on_after(NOTIFY_SECONDS),
+            suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, MCPError),
+        ):
+            params = {**progress, "progressToken": token}
+            await _request_channel(request.context).notify("notifications/progress", params)
+
+
+async def _ask_by_result(request: ForwardedRequest | None, method: str, params: Json) -> Json:
+    if request is None:
+        raise RpcError(METHOD_NOT_FOUND, f"{method} can only be asked while a call is in progress.")
+    question = Question(method, params)
+    request.ask(question)
+    with anyio.move_on_after(ANSWER_SECONDS):
+        await question.answered.wait()
+    if question.answer is None:
+        raise RpcError(-1, "The client did not answer.")
+    return question.answer
+
+
+def name_server(server: str, params: Json) -> Json:
+    """The parameters of an elicitation whose message says who asks, and for a link, to which host it leads."""
+    url = params.get("url")
+    host = f" (opens {urlsplit(url).hostname or url})" if isinstance(url, str) else ""
+    return {**params, "message": f"{server} asks{host}: {params.get('message', '')}"}
+
+
+def _meta_of(request: ForwardedRequest | None) -> Json | None:
+    meta = None if request is None else (request.context.params or {}).get("_meta")
+    return cast("Json", meta) if isinstance(meta, dict) else None
+
+
+def _wire(model: Any) -> Json:
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _request_channel(context: Context) -> Any:
+    """The channel of a request, for raw messages. The SDK has no public name for it."""
+    return vars(context.session)["_request_outbound"]
+
+
+def _connection(context: Context) -> Any:
+    """The connection of a request, which lives as long as the client. The SDK has no public name for it."""
+    return vars(context.session)["_connection"]

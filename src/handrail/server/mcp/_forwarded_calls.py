@@ -1,0 +1,255 @@
+"""Calls of tools of other MCP servers: listed with ours, submitted to the gate, and answered as their server answered.
+
+The answer of a server passes as it is. A call that ended in another way (denied, handed back, cancelled) gets a result of
+our own, which is valid for the tool's output schema as it was listed.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, cast
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import JsonValue
+
+from handrail.gate.call import Call, Outcome
+from handrail.gate.gate import Reply
+from handrail.server.mcp._client_link import Context, ForwardedRequest, McpClientLink
+from handrail.store.values import Json
+from handrail.upstream.servers import Route, Servers
+from handrail.upstream.tool_definition import SEPARATOR
+
+LIST_SECONDS = 15.0
+"""Time for servers whose tools were never listed to start. Slower ones follow with `list_changed`."""
+_OWN_META = "io.modelcontextprotocol/"
+_OURS: Json = {
+    "type": "object",
+    "properties": {
+        "handrail": {
+            "type": "object",
+            "properties": {"status": {"type": "string"}, "call_id": {"type": "string"}},
+        }
+    },
+    "required": ["handrail"],
+}
+"""Structured content of a result that is not the server's, because the call is still open or was completed."""
+
+Submit = Callable[
+    [Context, str, Json, Callable[[Call], None], Callable[[Call], Coroutine[Any, Any, None]]],
+    Awaitable[Reply | None],
+]
+"""Submit a call: context, tool, input, what to do with the opened call, and how to report that it goes on."""
+Wrap = Callable[[Reply], types.CallToolResult]
+
+
+class ForwardedCalls:
+    """The clients of the other servers, and their calls in progress."""
+
+    def __init__(self, servers: Servers, wait_seconds: float) -> None:
+        self.servers = servers
+        self._wait_seconds = wait_seconds
+        self._links: dict[str, McpClientLink] = {}
+        self._paused: dict[str, tuple[str, ForwardedRequest]] = {}
+        """Requests of clients of 2026-07-28 that ended with a question: the client's key and the request, by state."""
+
+    def link(self, key: str, context: Context, workspace: str | None) -> McpClientLink:
+        link = self._links.get(key)
+        if link is None:
+            link = self._links[key] = McpClientLink(key, context, workspace)
+        link.update(context)
+        return link
+
+    def close(self, key: str) -> None:
+        """A client has left."""
+        if self._links.pop(key, None) is not None:
+            self.servers.close(key)
+            self._paused = {state: each for state, each in self._paused.items() if each[0] != key}
+
+    def is_forwarded(self, context: Context) -> bool:
+        """Whether a request is a call of another server's tool, by an initialized client."""
+        name = (context.params or {}).get("name")
+        is_open = (
+            context.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS
+            or context.session.client_params is not None
+        )
+        return context.method == "tools/call" and isinstance(name, str) and SEPARATOR in name and is_open
+
+    async def list(self, link: McpClientLink, own: Json) -> Json:
+        """The listed tools: ours, then those of the servers."""
+        if self.servers.unknown:
+            with anyio.move_on_after(LIST_SECONDS):
+                async with anyio.create_task_group() as group:
+                    for name in self.servers.unknown:
+                        group.start_soon(self.servers.prepare, name, link.key, link)
+        tools = own.get("tools")
+        forwarded: list[JsonValue] = [_widened(tool.listed) for tool in self.servers.tools]
+        return {**own, "tools": [*(tools if isinstance(tools, list) else []), *forwarded]}
+
+    async def call(self, link: McpClientLink, context: Context, submit: Submit, wrap: Wrap) -> Json:
+        """Make the call, or continue the one whose questions the client now answers. Raises MCPError."""
+        params = cast("Json", context.params)
+        request = self._resume(link, context, params) or ForwardedRequest(context)
+        link.requests.append(request)
+        try:
+            if request.call is None:
+                reply = await self._submit(link, request, params, submit)
+            else:
+                reply = await self._wait(request, request.call)
+        finally:
+            request.is_answered = True
+            link.requests.remove(request)
+        if reply is None:
+            return {"content": [_text("The client closed its stream.")], "isError": True}
+        if reply.outcome is None and request.open_questions:
+            return self._ask(link, request)
+        return _shape(context, _answer(reply, wrap))
+
+    async def _submit(
+        self, link: McpClientLink, request: ForwardedRequest, params: Json, submit: Submit
+    ) -> Reply | None:
+        name, arguments = str(params["name"]), params.get("arguments") or {}
+        if not isinstance(arguments, dict):
+            raise MCPError(types.INVALID_PARAMS, "`arguments` has to be an object.")
+        server = name.partition(SEPARATOR)[0]
+        if server in self.servers.names:
+            await self.servers.prepare(server, link.key, link)
+        reported = anyio.Event()
+
+        async def on_progress(progress: Json) -> None:
+            reported.set()
+            await link.report(request, progress)
+
+        def opened(call: Call) -> None:
+            request.call = call
+            meta = _passed_meta(params)
+            self.servers.bind(call.id, Route(key=link.key, link=link, meta=meta, on_progress=on_progress))
+
+        return await submit(
+            request.context, name, arguments, opened, partial(_report_waiting, link, request, reported)
+        )
+
+    def _ask(self, link: McpClientLink, request: ForwardedRequest) -> Json:
+        """End the request of a client of 2026-07-28 with the questions of the server."""
+        self._paused[request.state] = (link.key, request)
+        asked: Json = {
+            name: {"method": each.method, "params": each.params}
+            for name, each in request.open_questions.items()
+        }
+        return {"resultType": "input_required", "inputRequests": asked, "requestState": request.state}
+
+    def _resume(self, link: McpClientLink, context: Context, params: Json) -> ForwardedRequest | None:
+        state = params.get("requestState")
+        if state is None:
+            return None
+        key, request = self._paused.pop(str(state), ("", None))
+        if request is None or key != link.key:
+            raise MCPError(
+                types.INVALID_PARAMS, "This `requestState` is unknown: call the tool again without it."
+            )
+        answers = params.get("inputResponses")
+        request.take_answers(context, answers if isinstance(answers, dict) else {})
+        return request
+
+    async def _wait(self, request: ForwardedRequest, call: Call) -> Reply:
+        """Wait for the outcome of a call that went on, or its next question, as long as the client is patient."""
+        with anyio.move_on_after(self._wait_seconds):
+            async with anyio.create_task_group() as group:
+
+                async def watch_questions() -> None:
+                    await request.asked.wait()
+                    group.cancel_scope.cancel()
+
+                group.start_soon(watch_questions)
+                await call.settled()
+                group.cancel_scope.cancel()
+        return Reply(call=call, outcome=call.outcome)
+
+
+FIRST_BEAT_SECONDS = 1.0
+BEAT_SECONDS = 10.0
+"""As for our own tools: a call that waits for a person reports soon, then at an interval below all idle timeouts."""
+BEAT_STEP = 1e-9
+"""Our signs of life must rise, and stay below the progress that the server reports later."""
+
+
+async def _report_waiting(
+    link: McpClientLink, request: ForwardedRequest, reported: anyio.Event, call: Call
+) -> None:
+    """Report that the call goes on, until its server reports by itself."""
+    pause, step = FIRST_BEAT_SECONDS, 0
+    while not reported.is_set():
+        with anyio.move_on_after(pause):
+            await reported.wait()
+            return
+        doing = "waiting for a person" if call.status == "waiting" else "running"
+        step += 1
+        message = f"{doing} for {call.elapsed_ms / 1000:.0f} s"
+        await link.report(request, {"progress": step * BEAT_STEP, "message": message})
+        pause = BEAT_SECONDS
+
+
+def _passed_meta(params: Json) -> Json:
+    """The metadata of a request for the server, without what concerns our own connection."""
+    meta = params.get("_meta")
+    fields = meta if isinstance(meta, dict) else {}
+    return {
+        name: value
+        for name, value in fields.items()
+        if name != "progressToken" and not name.startswith(_OWN_META)
+    }
+
+
+def _answer(reply: Reply, wrap: Wrap) -> Json:
+    """The server's own answer, if the call ended with it; else a result of ours. Raises MCPError."""
+    call, outcome = reply.call, reply.outcome
+    relayed = call.relayed if outcome is not None and outcome.ending in ("done", "failed") else None
+    if relayed is None or outcome is None:
+        return _wrapped(wrap(reply), is_error=outcome is not None and outcome.ending != "completed")
+    error = relayed.get("error")
+    if isinstance(error, dict):
+        raise MCPError(cast("int", error["code"]), str(error["message"]), error.get("data"))
+    return _with_feedback(cast("Json", relayed["result"]), outcome)
+
+
+def _with_feedback(result: Json, outcome: Outcome) -> Json:
+    """The server's result, and what the person who allowed the call changed or said."""
+    data = {} if outcome.result is None else outcome.result.data
+    says = [name for name in ("edited", "person_says") if name in data]
+    if not says or outcome.result is None:
+        return result
+    first = outcome.result.text.partition("\n\n")[0]
+    content = result.get("content")
+    return {**result, "content": [_text(first), *(content if isinstance(content, list) else [])]}
+
+
+def _wrapped(result: types.CallToolResult, *, is_error: bool) -> Json:
+    """A result of ours without the server's structure: strict clients check that against the output schema."""
+    data = cast("Json", result.structured_content or {})
+    content: list[JsonValue] = [
+        _text(each.text) for each in result.content if isinstance(each, types.TextContent)
+    ]
+    facts: Json = {name: data[name] for name in ("status", "call_id") if name in data}
+    return {"content": content, "structuredContent": {"handrail": facts}, "isError": is_error}
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _shape(context: Context, result: Json) -> Json:
+    """The result in the client's generation."""
+    if context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+        return {name: value for name, value in result.items() if name != "resultType"}
+    return {"resultType": "complete", **result}
+
+
+def _widened(tool: Json) -> Json:
+    """The definition with an output schema that our own results fit too."""
+    schema = tool.get("outputSchema")
+    if not isinstance(schema, dict):
+        return tool
+    definitions = {name: schema[name] for name in ("$schema", "$defs", "definitions") if name in schema}
+    own = {name: value for name, value in schema.items() if name not in definitions}
+    return {**tool, "outputSchema": {**definitions, "type": "object", "anyOf": [own, _OURS]}}

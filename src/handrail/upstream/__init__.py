@@ -1,0 +1,10 @@
+"""Other MCP servers behind the gate: their processes, their tools as tools of the gate, and the relay of messages."""
+
+EXPORTS = {
+    "feature_tools": "GET_PROMPT READ_RESOURCE",
+    "features": "Features LISTS",
+    "jsonrpc_connection": "ConnectionLost METHOD_NOT_FOUND RpcError",
+    "servers": "Route Servers",
+    "tool_definition": "SEPARATOR",
+}
+"""Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -1,0 +1,125 @@
+"""The resources, prompts and completions of all servers, for one client: lists, and which server owns what.
+
+Resources keep their URIs, and the server that lists one owns it; two owners are refused. Prompts are called
+`server__prompt`. Lists come from a cache that each `list_changed` of a server clears.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+import anyio
+from pydantic import JsonValue
+
+from handrail.gate.tool import Refusal
+from handrail.store.values import Json
+from handrail.upstream.jsonrpc_connection import ConnectionLost, RpcError
+from handrail.upstream.server_connection import ClientLink
+from handrail.upstream.servers import Servers
+from handrail.upstream.tool_definition import SEPARATOR
+
+LISTS = {
+    "resources/list": ("resources", "resources"),
+    "resources/templates/list": ("resources", "resourceTemplates"),
+    "prompts/list": ("prompts", "prompts"),
+}
+"""Methods: the capability they need, and the field with the entries."""
+LIST_SECONDS = 15.0
+"""Time for all servers to answer a list. The entries of slower ones are left out."""
+INVALID_PARAMS = -32602
+
+
+class Features:
+    """What servers offer besides tools. Shared by all clients."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+        self._lists: dict[tuple[str, str], list[JsonValue]] = {}
+        servers.on_list_changed.append(self._forget)
+
+    def has(self, capability: str) -> bool:
+        """Whether any server may have it. One that was never started may."""
+        return bool(self._owners(capability))
+
+    def _owners(self, capability: str) -> list[str]:
+        unknown = self._servers.unknown
+        return [
+            name
+            for name in sorted(self._servers.names)
+            if name in unknown or isinstance(self._servers.capabilities(name).get(capability), dict)
+        ]
+
+    async def list_entries(self, method: str, key: str, link: ClientLink) -> Json:
+        """All entries of one kind, in an order that does not change."""
+        capability, field = LISTS[method]
+        owners = self._owners(capability)
+        with anyio.move_on_after(LIST_SECONDS):
+            async with anyio.create_task_group() as group:
+                for name in owners:
+                    group.start_soon(self._fetch, name, method, key, link)
+        entries = [entry for name in owners for entry in self._entries(name, method)]
+        return {field: entries}
+
+    def _entries(self, name: str, method: str) -> Sequence[JsonValue]:
+        entries = self._lists.get((name, method), [])
+        if method != "prompts/list":
+            return entries
+        return [
+            {**entry, "name": f"{name}{SEPARATOR}{entry.get('name')}"}
+            for entry in entries
+            if isinstance(entry, dict)
+        ]
+
+    async def _fetch(self, name: str, method: str, key: str, link: ClientLink) -> None:
+        if (name, method) in self._lists:
+            return
+        with suppress(Refusal, RpcError, ConnectionLost):
+            async with self._servers.using(name, key, link) as connection:
+                if connection.has(LISTS[method][0]):
+                    self._lists[name, method] = await connection.list_all(method, LISTS[method][1])
+
+    def _forget(self, name: str, method: str) -> None:
+        """A server's `list_changed`."""
+        kind = method.split("/")[1]
+        self._lists = {
+            at: kept for at, kept in self._lists.items() if at[0] != name or not at[1].startswith(kind)
+        }
+
+    async def find_owner(self, uri: str, key: str, link: ClientLink) -> str:
+        """The server of a resource. Raises RpcError."""
+        await self.list_entries("resources/list", key, link)
+        await self.list_entries("resources/templates/list", key, link)
+        candidates = self._owners("resources")
+        owners = [name for name in candidates if uri in self._field(name, "resources/list", "uri")] or [
+            name
+            for name in candidates
+            if any(
+                template_pattern(each).fullmatch(uri)
+                for each in self._field(name, "resources/templates/list", "uriTemplate")
+            )
+        ]
+        if not owners and len(candidates) == 1:
+            return candidates[0]
+        if len(owners) != 1:
+            who = f"{' and '.join(owners)} both offer it" if owners else "no server lists it"
+            raise RpcError(
+                INVALID_PARAMS, f"Handrail cannot tell which server the resource {uri[:200]} is of: {who}."
+            )
+        return owners[0]
+
+    def _field(self, name: str, method: str, field: str) -> list[str]:
+        entries = self._lists.get((name, method), [])
+        return [str(entry.get(field)) for entry in entries if isinstance(entry, dict)]
+
+    def split_prompt(self, name: JsonValue) -> tuple[str, str]:
+        """The server of a prompt and its own name. Raises RpcError."""
+        server, _, prompt = str(name).partition(SEPARATOR)
+        if server not in self._servers.names or not prompt:
+            raise RpcError(INVALID_PARAMS, f"There is no prompt {str(name)[:100]!r}.")
+        return server, prompt
+
+
+def template_pattern(template: str) -> re.Pattern[str]:
+    """A pattern for the URIs of a template (RFC 6570): each expression stands for any text but spaces."""
+    parts = re.split(r"\{[^{}]*\}", template)
+    return re.compile(r"[^\s]*".join(map(re.escape, parts)))

@@ -1,0 +1,220 @@
+"""A tool of an MCP server as a tool of the gate: claims, preview, and the call that is forwarded.
+
+Its assurance is *forwarded*: the request is bound by the approval, what the server does with it is not. Nothing that
+the server says about its tool is a reason to allow it.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
+from handrail.store.values import Caller, Claim, DiffPreview, Json, Result
+from handrail.upstream.jsonrpc_connection import ConnectionLost, RpcError
+from handrail.upstream.tool_definition import ToolDefinition, diff_definitions
+
+RECORDED_MAX = 200_000
+"""Characters of a result that are kept in the journal. The client gets all of it."""
+PATHS_MAX = 50
+"""Paths in the arguments that are claimed; more make the call opaque."""
+TITLE_MAX = 80
+
+Place = Callable[[Caller, str], Claim | None]
+"""The claim on a path that a call names; None if it names no path."""
+
+
+class ForwardedInput(BaseModel):
+    """The arguments of a tool of another server. Its own schema is for the server to check."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def arguments(self) -> Json:
+        return dict(self.model_extra or {})
+
+
+class ForwardedOutput(BaseModel):
+    """A forwarded result has the shape that its server gives it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardedPlan(Plan):
+    tool: ToolDefinition
+    arguments: Json
+    accepts: bool = False
+    """The definition is one that no person has seen before: an allowed call accepts it."""
+
+
+class Forwarder(Protocol):
+    """Sends a call to its server."""
+
+    async def forward(self, tool: ToolDefinition, arguments: Json, call: CallReport) -> Json:
+        """The server's result. Raises Refusal, RpcError or ConnectionLost."""
+        ...
+
+
+class Definitions(Protocol):
+    """The definitions of a server's tools."""
+
+    def get(self, server: str, tool: str) -> ToolDefinition | None:
+        """The current one; None if the server has no such tool."""
+        ...
+
+    def accepted(self, server: str, tool: str) -> ToolDefinition | None:
+        """The one that a person knows."""
+        ...
+
+    def accept(self, tool: ToolDefinition, why: str) -> None: ...
+
+
+class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
+    """One tool of one server."""
+
+    input, output = ForwardedInput, ForwardedOutput
+    assurance = "forwarded"
+    listed = False
+    """Listed by the relay, with the server's own definition."""
+    answer_inputs = frozenset[str]()
+    takes_remarks = False
+
+    def __init__(self, first: ToolDefinition, pins: Definitions, forwarder: Forwarder, place: Place) -> None:
+        self.name, self.title, self.description = first.name, first.title, first.description
+        self._server, self._tool = first.server, first.own_name
+        self._pins, self._forwarder, self._place = pins, forwarder, place
+
+    def display(self, input: ForwardedInput) -> str:
+        return _title(self._server, self._tool, input.arguments)
+
+    async def plan(self, input: ForwardedInput, caller: Caller) -> ForwardedPlan:
+        tool = self._pins.get(self._server, self._tool)
+        if tool is None:
+            raise Refusal(f"{self._server} has no tool {self._tool} any more. List the tools again.")
+        accepted = self._pins.accepted(self._server, self._tool)
+        is_known = accepted is not None and accepted.digest == tool.digest
+        changed = "" if is_known else _describe_change(tool, accepted)
+        return ForwardedPlan(
+            claims=tuple(self._claims(tool, input.arguments, caller, changed)),
+            preview=None if is_known else _preview(tool, accepted, input.arguments, changed),
+            bound={"server": self._server, "definition": tool.digest},
+            server=self._server,
+            tool=tool,
+            arguments=input.arguments,
+            accepts=not is_known,
+        )
+
+    def _claims(self, tool: ToolDefinition, arguments: Json, caller: Caller, changed: str) -> Iterator[Claim]:
+        """The use of the tool, and what its arguments name on this machine."""
+        name = f"{tool.server} {tool.own_name}"
+        yield Claim(action="run", resource=name, inside=True, opaque=changed, server=tool.server)
+        paths = list(dict.fromkeys(_paths(arguments)))
+        for path in paths[:PATHS_MAX]:
+            claim = self._place(caller, path)
+            if claim is not None:
+                yield claim
+        if len(paths) > PATHS_MAX:
+            why = f"it names {len(paths):,} paths, which is more than can be judged"
+            yield Claim(action="run", resource=name, inside=True, opaque=why, server=tool.server)
+
+    async def run(self, plan: ForwardedPlan, call: CallReport) -> Result:
+        if plan.accepts:
+            self._pins.accept(plan.tool, f"call:{call.id}")
+        try:
+            reply = await self._forwarder.forward(plan.tool, plan.arguments, call)
+        except RpcError as error:
+            call.relay({"error": error.wire})
+            raise Refusal(f"{self._server} answered with an error: {error.message}") from None
+        except ConnectionLost as lost:
+            raise Refusal(f"{lost} What the call did before is unknown.") from None
+        call.relay({"result": reply})
+        result = _recorded(reply)
+        if reply.get("isError") is True:
+            raise Refusal(result.text or f"{self._server} says that this failed.", result)
+        return result
+
+
+def _describe_change(tool: ToolDefinition, accepted: ToolDefinition | None) -> str:
+    if accepted is None:
+        return f"{tool.server} did not have this tool when it was added, and no person has seen it"
+    names = [
+        name
+        for name in {**accepted.pinned, **tool.pinned}
+        if accepted.pinned.get(name) != tool.pinned.get(name)
+    ]
+    return f"{tool.server} changed the {', '.join(names)} of this tool, and no person has seen that"
+
+
+def _preview(tool: ToolDefinition, accepted: ToolDefinition | None, arguments: Json, why: str) -> DiffPreview:
+    """The definition as it was accepted and as it is now, beside the arguments."""
+    diff = diff_definitions(accepted, tool)
+    lines = diff.splitlines()[2:]
+    asked = json.dumps(arguments, ensure_ascii=False, indent=1)
+    return DiffPreview(
+        path=f"{tool.server} {tool.own_name}",
+        diff=diff,
+        added=sum(line.startswith("+") for line in lines),
+        removed=sum(line.startswith("-") for line in lines),
+        creates=accepted is None,
+        notes=(f"{why}.", f"Arguments: {asked}"),
+    )
+
+
+def _title(server: str, tool: str, arguments: Json) -> str:
+    """`github create_issue: repo=acme/x title=…`, in one printable line."""
+    words = " ".join(f"{name}={_short(value)}" for name, value in arguments.items())
+    line = f"{server} {tool}: {words}" if words else f"{server} {tool}"
+    line = "".join(char if char.isprintable() else " " for char in line[: TITLE_MAX + 1])
+    return line if len(line) <= TITLE_MAX else f"{line[: TITLE_MAX - 1]}…"
+
+
+def _short(value: JsonValue) -> str:
+    return value[:TITLE_MAX] if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:TITLE_MAX]
+
+
+def _paths(value: JsonValue) -> Iterator[str]:
+    """Absolute paths in the arguments, at any depth. A relative one means something to the server only."""
+    match value:
+        case str() if value.startswith(("/", "~/", "file://")) and len(value) < 4096 and "\n" not in value:
+            yield value.removeprefix("file://")
+        case list():
+            for each in value:
+                yield from _paths(each)
+        case dict():
+            for each in value.values():
+                yield from _paths(each)
+        case _:
+            return
+
+
+def _recorded(reply: Json) -> Result:
+    """A result as it is kept: its text, and its structured content if that is not too large."""
+    content = reply.get("content")
+    blocks = [_block_text(each) for each in content] if isinstance(content, list) else []
+    text = "\n".join(blocks)
+    left = len(text) - RECORDED_MAX
+    if left > 0:
+        text = f"{text[:RECORDED_MAX]}\n… {left:,} characters left out …"
+    data: Json = {}
+    structured = reply.get("structuredContent")
+    if isinstance(structured, dict) and len(json.dumps(structured)) <= RECORDED_MAX:
+        data["structured"] = structured
+    return Result(text=text, data=data)
+
+
+def _block_text(block: JsonValue) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": str(kind), "uri": str(uri)}:
+            return f"[{kind} {uri}]"
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            return text
+        case {"type": str(kind), "data": str(data), "mimeType": str(mime)}:
+            return f"[{kind} {mime}, {math.ceil(len(data) * 3 / 4):,} bytes]"
+        case {"type": str(kind)}:
+            return f"[{kind}]"
+        case _:
+            return "[unknown content]"

@@ -1,0 +1,226 @@
+"""A connection to an MCP server on behalf of one client: the handshake, the tools, and messages in both directions.
+
+Speaks both generations to the server: the handshake of MCP 2025, and 2026-07-28, where a question of the server is a
+result that asks for the call again. The client behind it is a `ClientLink`, which hides its own generation.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Protocol, cast
+
+import anyio
+from anyio.abc import TaskGroup
+from pydantic import JsonValue
+
+from handrail import __version__
+from handrail.store.values import Json
+from handrail.upstream.jsonrpc_connection import (
+    METHOD_NOT_FOUND,
+    JsonRpcConnection,
+    Line,
+    Progress,
+    RpcError,
+)
+from handrail.upstream.tool_definition import DefinitionSet, read_definitions
+
+log = logging.getLogger(__name__)
+
+LEGACY = "2025-11-25"
+MODERN = "2026-07-28"
+PAGES_MAX = 100
+"""Pages of one list: a server could answer with a next page for ever."""
+ROUNDS_MAX = 20
+"""Times that a server of 2026-07-28 may ask for the same call again."""
+LIST_SECONDS = 30.0
+"""Bounds one list of a server that hangs."""
+SAMPLING_REFUSED = "Handrail lets no MCP server use the client's model. `sampling = true` in its `[[servers]]` entry allows it."
+_QUESTIONS = ("elicitation/create", "roots/list", "sampling/createMessage")
+_FIELDS = ("roots", "elicitation", "sampling")
+"""Abilities of a client that are passed on."""
+
+
+class ClientLink(Protocol):
+    """The client on whose behalf a server is used."""
+
+    @property
+    def info(self) -> Json:
+        """Its name and version, as it reports them."""
+        ...
+
+    @property
+    def capabilities(self) -> Json: ...
+    @property
+    def workspace(self) -> str | None: ...
+    @property
+    def log_level(self) -> str:
+        """The level of log messages that it wants; empty if it has not said."""
+        ...
+
+    async def request(self, server: str, method: str, params: Json) -> Json:
+        """Ask the client. Raises RpcError."""
+        ...
+
+    async def notify(self, method: str, params: Json) -> None:
+        """Tell the client; dropped if it does not read."""
+        ...
+
+
+class ServerConnection:
+    """The connection of one client to one server."""
+
+    def __init__(
+        self,
+        name: str,
+        line: Line,
+        link: ClientLink,
+        group: TaskGroup,
+        *,
+        sampling: bool,
+        on_tools: Callable[["ServerConnection"], None],
+        on_list_changed: Callable[[str, str], None],
+    ) -> None:
+        """`on_tools` is called when the tools have been listed again, `on_list_changed` when another list changes."""
+        self._on_list_changed = on_list_changed
+        self.name = name
+        self._link, self._sampling, self._on_tools = link, sampling, on_tools
+        self._group = group
+        self._rpc = JsonRpcConnection(name, line, self, group)
+        self.capabilities: Json = {}
+        self.info: Json = {}
+        self.protocol = ""
+        self.tools = DefinitionSet(tools={}, refused=())
+        self._listing = anyio.Lock()
+
+    @property
+    def is_busy(self) -> bool:
+        return self._rpc.is_busy
+
+    async def run(self) -> None:
+        """Receive messages until the connection is over."""
+        await self._rpc.run()
+
+    async def open(self) -> None:
+        """Shake hands, and list the tools. Raises RpcError or ConnectionLost."""
+        try:
+            await self._initialize()
+        except RpcError:
+            await self._discover()
+        if self._link.log_level and self.has("logging") and self.protocol != MODERN:
+            await self._rpc.request("logging/setLevel", {"level": self._link.log_level})
+        if self.has("tools"):
+            await self._list_tools()
+
+    def has(self, capability: str) -> bool:
+        return isinstance(self.capabilities.get(capability), dict)
+
+    async def request(self, method: str, params: Json, on_progress: Progress | None = None) -> Json:
+        """Send a request of the client, and its answers to the server's questions. Raises RpcError or ConnectionLost."""
+        asked, answers = params, cast("Json", {})
+        for _ in range(ROUNDS_MAX):
+            result = await self._rpc.request(method, self._envelope({**asked, **answers}), on_progress)
+            if result.get("resultType") != "input_required":
+                return result
+            answers = await self._answer_questions(result)
+        raise RpcError(-32603, f"{self.name} asked for the same call again more than {ROUNDS_MAX} times.")
+
+    def notify(self, method: str, params: Json) -> None:
+        """Pass a notification of the client on. A server of 2026-07-28 takes none."""
+        if self.protocol != MODERN:
+            self._rpc.notify(method, params)
+
+    async def list_all(self, method: str, field: str) -> list[JsonValue]:
+        """All pages of a list. Raises RpcError or ConnectionLost."""
+        found: list[JsonValue] = []
+        cursor: JsonValue = None
+        for _ in range(PAGES_MAX):
+            page = await self.request(method, {} if cursor is None else {"cursor": cursor})
+            entries, cursor = page.get(field), page.get("nextCursor")
+            found += entries if isinstance(entries, list) else []
+            if not isinstance(cursor, str) or not cursor:
+                break
+        return found
+
+    async def answer(self, method: str, params: Json) -> Json:
+        """Answer a request of the server with the client's answer."""
+        if method not in _QUESTIONS:
+            raise RpcError(METHOD_NOT_FOUND, "Method not found")
+        if method == "sampling/createMessage" and not self._sampling:
+            raise RpcError(-1, SAMPLING_REFUSED)
+        return await self._link.request(self.name, method, params)
+
+    async def hear(self, method: str, params: Json) -> None:
+        if method == "notifications/tools/list_changed":
+            self._group.start_soon(self._refresh_tools)
+            return
+        if method.endswith("/list_changed"):
+            self._on_list_changed(self.name, method)
+        await self._link.notify(method, params)
+
+    async def _initialize(self) -> None:
+        params: Json = {
+            "protocolVersion": LEGACY,
+            "capabilities": self._client_capabilities,
+            "clientInfo": self._link.info or {"name": "handrail", "version": __version__},
+        }
+        result = await self._rpc.request("initialize", params, can_cancel=False)
+        self.protocol = str(result.get("protocolVersion", ""))
+        self._take(result, result.get("serverInfo"))
+        self._rpc.notify("notifications/initialized", {})
+
+    async def _discover(self) -> None:
+        """The opening of 2026-07-28, for a server that has no handshake any more."""
+        self.protocol = MODERN
+        result = await self._rpc.request("server/discover", self._envelope({}))
+        meta = result.get("_meta")
+        info = meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else None
+        self._take(result, info)
+
+    def _take(self, result: Json, info: JsonValue) -> None:
+        capabilities = result.get("capabilities")
+        self.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        self.info = info if isinstance(info, dict) else {}
+
+    @property
+    def _client_capabilities(self) -> Json:
+        has = self._link.capabilities
+        return {name: has[name] for name in _FIELDS if name in has and (name != "sampling" or self._sampling)}
+
+    def _envelope(self, params: Json) -> Json:
+        """The parameters of a request, for 2026-07-28 with what the handshake said before."""
+        if self.protocol != MODERN:
+            return params
+        meta = params.get("_meta")
+        prefix = "io.modelcontextprotocol"
+        envelope: Json = {
+            **(meta if isinstance(meta, dict) else {}),
+            f"{prefix}/protocolVersion": MODERN,
+            f"{prefix}/clientInfo": self._link.info or {"name": "handrail", "version": __version__},
+            f"{prefix}/clientCapabilities": self._client_capabilities,
+        }
+        return {**params, "_meta": envelope}
+
+    async def _answer_questions(self, result: Json) -> Json:
+        """Ask the client what a server of 2026-07-28 asks, and return what the repeated call has to carry."""
+        asked = result.get("inputRequests")
+        answers: Json = {}
+        for key, question in (asked if isinstance(asked, dict) else {}).items():
+            fields = question if isinstance(question, dict) else {}
+            params = fields.get("params")
+            answers[key] = await self.answer(
+                str(fields.get("method", "")), params if isinstance(params, dict) else {}
+            )
+        state = result.get("requestState")
+        return {"inputResponses": answers, **({} if state is None else {"requestState": state})}
+
+    async def _refresh_tools(self) -> None:
+        try:
+            await self._list_tools()
+        except Exception as problem:
+            log.warning("the tools of %s could not be listed again: %s", self.name, problem)
+
+    async def _list_tools(self) -> None:
+        async with self._listing:
+            with anyio.fail_after(LIST_SECONDS):
+                listed = await self.list_all("tools/list", "tools")
+            self.tools = read_definitions(self.name, listed)
+        self._on_tools(self)

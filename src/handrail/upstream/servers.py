@@ -1,0 +1,458 @@
+"""The MCP servers behind the gate: started on demand for each client, ended with it, kept apart from each other.
+
+Each client has its own process of each server it uses. A server that crashes, hangs or floods costs the calls that it
+serves; it is started again on the next use, after a delay that grows. Tools come from the pins until a server runs.
+"""
+
+import logging
+import math
+import os
+import shutil
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from handrail.config import McpServerSection
+from handrail.errors import Unwritable
+from handrail.gate.tool import CallReport, Refusal, Tool
+from handrail.lazy_dataclass import dataclass
+from handrail.store.bell import Bell
+from handrail.store.journal import Journal
+from handrail.store.mcp_servers import PinnedServer, ServerEnded, ServerStarted
+from handrail.store.values import Caller, Json
+from handrail.terminal.keeper_client import KeeperError
+from handrail.terminal.pipe_process import PipeProcess
+from handrail.terminal.terminals import Terminals
+from handrail.upstream._tool_pins import ToolPins
+from handrail.upstream.feature_tools import build_feature_tools
+from handrail.upstream.forwarded_tool import ForwardedTool, Place
+from handrail.upstream.jsonrpc_connection import METHOD_NOT_FOUND, ConnectionLost, Progress, RpcError
+from handrail.upstream.server_connection import ClientLink, ServerConnection
+from handrail.upstream.tool_definition import ToolDefinition
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS_MAX = 400
+"""Running servers of all clients: bounds memory and processes."""
+RETRY_FIRST = 1.0
+RETRY_MAX = 60.0
+"""Delays before a server that failed is started again: the first, and the longest."""
+STABLE_SECONDS = 30.0
+"""A server that ran this long did not fail at its start: its next start is not delayed."""
+NOT_ACCEPTED = (
+    "A person has not accepted config.toml yet, so no MCP server is started. `handrail status` tells how."
+)
+ROUTES_EASY = 256
+"""Routes of calls, above which those of ended calls are dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """How the result, progress and questions of one call reach its client."""
+
+    key: str
+    """Names the client: one process of each server per key."""
+    link: ClientLink
+    meta: Json = field(default_factory=dict[str, Any])
+    on_progress: Progress | None = None
+
+
+@dataclass()
+class _Running:
+    """One server for one client, from its start to its end."""
+
+    section: McpServerSection
+    key: str
+    link: ClientLink
+    started: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    connection: ServerConnection | None = None
+    process: PipeProcess | None = None
+    problem: str = ""
+    users: int = 0
+    """Requests in progress."""
+    leaving: bool = False
+    """Its client has left: it ends with the last request."""
+    why: str = ""
+    since: float = 0.0
+    stop: anyio.Event = field(default_factory=anyio.Event)
+
+    def end(self, why: str) -> None:
+        self.why = self.why or why
+        self.stop.set()
+
+    def end_if_unused(self) -> None:
+        if self.leaving and not self.users:
+            self.end("Its client has left.")
+
+
+@dataclass()
+class _Retry:
+    """The failures of a server for one client, and when it may be started again."""
+
+    failures: int = 0
+    at: float = 0.0
+    problem: str = ""
+
+
+@dataclass()
+class ServerState:
+    """What a person wants to know of a server."""
+
+    last_problem: str = ""
+    said: tuple[str, ...] = ()
+    """The last lines of its standard error."""
+    refused: tuple[str, ...] = ()
+    """Tools that cannot be offered, with the reason."""
+
+
+class Servers:
+    """The configured MCP servers. `run` must be running for any of them to start."""
+
+    def __init__(
+        self,
+        sections: Sequence[McpServerSection],
+        terminals: Terminals,
+        environment: Callable[[Sequence[str]], Mapping[str, str]],
+        journal: Journal,
+        toolbox: dict[str, Tool[Any, Any]],
+        place: Place,
+        *,
+        is_held: Callable[[], bool],
+        is_open: Callable[[str], bool],
+    ) -> None:
+        """`environment` returns a program's environment, with the named variables of the daemon's own added. The tools
+        are added to `toolbox`. `is_held`: no person has accepted the configuration. `is_open`: a call has no outcome."""
+        self._sections = {each.name: each for each in sections if each.enabled}
+        self._terminals, self._environment, self._journal = terminals, environment, journal
+        self._toolbox, self._place = toolbox, place
+        self._is_held, self._is_open = is_held, is_open
+        self._pins = ToolPins(journal, ())
+        self._running: dict[tuple[str, str], _Running] = {}
+        self._routes: dict[str, Route] = {}
+        self._retries: dict[tuple[str, str], _Retry] = {}
+        self._group: TaskGroup | None = None
+        self.states = {name: ServerState() for name in self._sections}
+        self.changed = Bell()
+        """Rings when other tools than before are listed."""
+        self.on_list_changed: list[Callable[[str, str], None]] = []
+        """Called with the name of a server and the method of its notification."""
+        self.version = 0
+        """Changes with the listed tools."""
+
+    async def run(
+        self, pinned: Sequence[PinnedServer], *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Host the servers until cancelled; returns when all their process trees have ended."""
+        self._toolbox.update({tool.name: tool for tool in build_feature_tools(self)})
+        self._pins = ToolPins(self._journal, [each for each in pinned if each.name in self._sections])
+        self._note_tools()
+        async with anyio.create_task_group() as group:
+            self._group = group
+            task_status.started()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self._group = None
+
+    async def leave(self) -> None:
+        """End all servers."""
+        self._group = None
+        for running in self._running.values():
+            running.end("It was ended with Handrail.")
+        for running in list(self._running.values()):
+            await running.ended.wait()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._sections)
+
+    @property
+    def tools(self) -> list[ToolDefinition]:
+        """All tools that clients may see, in an order that does not change."""
+        return [tool for name in sorted(self._sections) for tool in self._pins.list(name)]
+
+    @property
+    def unknown(self) -> list[str]:
+        """Servers whose tools were never listed."""
+        return [name for name in self._sections if not self._pins.is_known(name)]
+
+    def capabilities(self, name: str) -> Json:
+        return self._pins.capabilities(name)
+
+    def bind(self, call: str, route: Route) -> None:
+        """Note the client of a call that was just opened."""
+        if len(self._routes) >= ROUTES_EASY:
+            self._routes = {name: each for name, each in self._routes.items() if self._is_open(name)}
+        self._routes[call] = route
+
+    async def request(self, server: str, method: str, params: Json, call: CallReport) -> Json:
+        """Send a request of a client to a server. Raises Refusal, RpcError or ConnectionLost."""
+        route = self._routes.pop(call.id, None) or _route_from(call.caller)
+        async with self.using(server, route.key, route.link) as connection:
+            return await connection.request(method, params, route.on_progress)
+
+    async def forward(self, tool: ToolDefinition, arguments: Json, call: CallReport) -> Json:
+        """Send a call to its server, for the client that made it. Raises Refusal, RpcError or ConnectionLost."""
+        route = self._routes.pop(call.id, None) or _route_from(call.caller)
+        async with self.using(tool.server, route.key, route.link) as connection:
+            current = connection.tools.tools.get(tool.own_name)
+            if current is None or current.digest != tool.digest:
+                raise Refusal(
+                    f"{tool.server} describes {tool.own_name} in other words than when this was decided, so nothing was "
+                    "done. Ask again: a person will see what changed."
+                )
+            params: Json = {"name": tool.own_name, "arguments": arguments}
+            if route.meta:
+                params["_meta"] = route.meta
+            return await connection.request("tools/call", params, route.on_progress)
+
+    @asynccontextmanager
+    async def using(self, name: str, key: str, link: ClientLink) -> AsyncGenerator[ServerConnection]:
+        """The client's connection to a server, started if needed, and kept for the block. Raises Refusal."""
+        running = await self._find(name, key, link)
+        running.users += 1
+        try:
+            await running.started.wait()
+            if running.connection is None:
+                raise Refusal(running.problem)
+            yield running.connection
+        finally:
+            running.users -= 1
+            running.end_if_unused()
+
+    async def prepare(self, name: str, key: str, link: ClientLink) -> None:
+        """Start a client's server, and list its tools; does nothing if that fails, because the call will say so."""
+        with suppress(Refusal):
+            async with self.using(name, key, link):
+                return
+
+    def close(self, key: str) -> None:
+        """A client has left: end its servers, once its calls that go on have ended."""
+        self._retries = {at: each for at, each in self._retries.items() if at[1] != key}
+        for running in [each for each in self._running.values() if each.key == key]:
+            running.leaving = True
+            running.end_if_unused()
+
+    def connections(self, key: str) -> list[ServerConnection]:
+        """The servers that run for a client."""
+        found = [each.connection for each in self._running.values() if each.key == key]
+        return [each for each in found if each is not None]
+
+    async def restart(self, name: str) -> None:
+        """End all processes of a server; the next use starts it again, without delay."""
+        self._retries = {at: each for at, each in self._retries.items() if at[0] != name}
+        for running in [each for each in self._running.values() if each.section.name == name]:
+            running.end("A person restarted it.")
+            await running.ended.wait()
+
+    async def _find(self, name: str, key: str, link: ClientLink) -> _Running:
+        while (running := self._running.get((name, key))) is not None:
+            if not running.stop.is_set() and (running.process is None or running.process.why is None):
+                running.leaving = False
+                return running
+            await running.ended.wait()
+        return self._start(name, key, link)
+
+    def _start(self, name: str, key: str, link: ClientLink) -> _Running:
+        section = self._sections.get(name)
+        if section is None:
+            raise Refusal(f"There is no MCP server called {name} in Handrail's configuration any more.")
+        if self._is_held():
+            raise Refusal(NOT_ACCEPTED)
+        if self._group is None:
+            raise Refusal("No MCP server can be started: Handrail is just starting, or ending.")
+        retry = self._retries.get((name, key), _Retry())
+        if (left := retry.at - anyio.current_time()) > 0:
+            raise Refusal(f"{retry.problem} It is started again on the next use after {math.ceil(left)} s.")
+        if len(self._running) >= CONNECTIONS_MAX:
+            raise Refusal(
+                f"Handrail runs {CONNECTIONS_MAX} MCP servers, which is the most. End some clients."
+            )
+        running = self._running[name, key] = _Running(section, key, link)
+        # In our own group: the first caller may be cancelled while others wait.
+        self._group.start_soon(self._host, running)
+        return running
+
+    async def _host(self, running: _Running) -> None:
+        """Run one server from its start to the end of its process tree."""
+        name = running.section.name
+        try:
+            env = {**self._environment(running.section.env_pass), **running.section.env}
+            command = find_command(running.section.command, env)
+            process = await PipeProcess.start(self._terminals, name, command, _folder(running, env), env)
+            running.process = process
+            try:
+                await self._serve(running, process)
+            finally:
+                process.close()
+        except (KeeperError, Refusal) as problem:
+            running.problem = f"{name} could not be started. {problem}"
+            self._note_failure(running)
+        finally:
+            del self._running[name, running.key]
+            running.problem = running.problem or f"{name} was ended while it started."
+            running.started.set()
+            running.ended.set()
+
+    async def _serve(self, running: _Running, process: PipeProcess) -> None:
+        try:
+            async with anyio.create_task_group() as group:
+                connection = ServerConnection(
+                    running.section.name,
+                    process,
+                    running.link,
+                    group,
+                    sampling=running.section.sampling,
+                    on_tools=self._see_tools,
+                    on_list_changed=self._note_list,
+                )
+                group.start_soon(process.run)
+                group.start_soon(connection.run)
+                if await self._open(running, connection, process):
+                    group.start_soon(self._give_up_when_stopped, running, process)
+                    await process.over.wait()
+                group.cancel_scope.cancel()
+        finally:
+            await self._end(running, process)
+
+    async def _open(self, running: _Running, connection: ServerConnection, process: PipeProcess) -> bool:
+        """Shake hands; False if the server does not answer in time, or not as it should."""
+        seconds = running.section.start_seconds
+        try:
+            with anyio.fail_after(seconds):
+                await connection.open()
+        except TimeoutError:
+            running.problem = f"{connection.name} did not answer within {seconds:g} s of its start."
+        except (RpcError, ConnectionLost) as problem:
+            running.problem = f"{connection.name} could not be started: {problem}"
+        if running.problem:
+            process.give_up(running.problem)
+            return False
+        running.since = anyio.current_time()
+        self._see_tools(connection)
+        self._note_start(running, connection, process)
+        running.connection = connection
+        running.started.set()
+        return True
+
+    async def _give_up_when_stopped(self, running: _Running, process: PipeProcess) -> None:
+        await running.stop.wait()
+        process.give_up(running.why)
+
+    async def _end(self, running: _Running, process: PipeProcess) -> None:
+        name, state = running.section.name, self.states[running.section.name]
+        process.give_up("It was ended with Handrail.")
+        await process.stop()
+        why = process.why or ""
+        state.said = process.stderr_lines or state.said
+        is_young = running.since == 0 or anyio.current_time() - running.since < STABLE_SECONDS
+        if not running.stop.is_set() and self._group is not None and is_young:
+            running.problem = running.problem or why
+            self._note_failure(running)
+        with suppress(Unwritable):
+            self._journal.append(
+                ServerEnded(
+                    server=name,
+                    client=str(running.link.info.get("name", "")),
+                    terminal=process.terminal.id,
+                    why=why,
+                    said=process.stderr_lines[-10:],
+                )
+            )
+        self._terminals.release(process.terminal.id)
+
+    def _note_failure(self, running: _Running) -> None:
+        """Delay the next start for this client: not the first one, then longer and longer."""
+        retry = self._retries.setdefault((running.section.name, running.key), _Retry())
+        delay = min(RETRY_MAX, RETRY_FIRST * 2**retry.failures) if retry.failures else 0.0
+        retry.failures = min(retry.failures + 1, 20)
+        retry.at, retry.problem = anyio.current_time() + delay, running.problem
+        self.states[running.section.name].last_problem = running.problem
+
+    def _note_start(self, running: _Running, connection: ServerConnection, process: PipeProcess) -> None:
+        info = connection.info
+        with suppress(Unwritable):
+            self._journal.append(
+                ServerStarted(
+                    server=connection.name,
+                    client=str(running.link.info.get("name", "")),
+                    terminal=process.terminal.id,
+                    pid=process.terminal.pid,
+                    version=f"{info.get('name', '')} {info.get('version', '')}".strip()[:200],
+                    protocol=connection.protocol,
+                )
+            )
+
+    def _see_tools(self, connection: ServerConnection) -> None:
+        """Compare what a server lists with the pins."""
+        self.states[connection.name].refused = connection.tools.refused
+        if self._pins.see(connection.name, connection.tools, connection.capabilities):
+            self._note_tools()
+
+    def _note_list(self, server: str, method: str) -> None:
+        for notify in self.on_list_changed:
+            notify(server, method)
+
+    def _note_tools(self) -> None:
+        """Put the tools into the toolbox, and announce them. One that is gone stays: calls of it may be open."""
+        for tool in self.tools:
+            if tool.name not in self._toolbox:
+                self._toolbox[tool.name] = ForwardedTool(tool, self, self, self._place)
+        self.version += 1
+        self.changed.ring()
+
+    # The pins, as the tools see them: they are read at the start of `run`.
+
+    def get(self, server: str, tool: str) -> ToolDefinition | None:
+        return self._pins.get(server, tool)
+
+    def accepted(self, server: str, tool: str) -> ToolDefinition | None:
+        return self._pins.accepted(server, tool)
+
+    def accept(self, tool: ToolDefinition, why: str) -> None:
+        """A person allowed a call of a tool after they saw this definition."""
+        self._pins.accept(tool, why)
+        self._note_tools()
+
+
+class _NoLink:
+    """In place of a client that is gone, or that cannot be asked."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.info: Json = {"name": caller.client, "version": ""}
+        self.capabilities: Json = {}
+        self.workspace = caller.workspace
+        self.log_level = ""
+
+    async def request(self, server: str, method: str, params: Json) -> Json:
+        raise RpcError(METHOD_NOT_FOUND, f"Nobody can answer {method} for this call.")
+
+    async def notify(self, method: str, params: Json) -> None:
+        return
+
+
+def _folder(running: _Running, env: Mapping[str, str]) -> str:
+    home = env.get("HOME") or "/"
+    return str(Path(home, running.section.cwd or running.link.workspace or home))
+
+
+def _route_from(caller: Caller) -> Route:
+    return Route(key=caller.key, link=_NoLink(caller))
+
+
+def find_command(command: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
+    """The command with an absolute program: a file of the project must not take its place. Raises Refusal."""
+    program, *arguments = command
+    if "/" in program:
+        return str(Path(env.get("HOME") or "/", Path(program).expanduser())), *arguments
+    folders = [folder for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    found = shutil.which(program, path=os.pathsep.join(folders) or os.defpath)
+    if found is None:
+        raise Refusal(f"There is no program {program} on the PATH it was given.")
+    return found, *arguments

@@ -1,0 +1,85 @@
+"""The JSON-RPC connection to a server: ids, cancellation, and answers that nobody waits for."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail.store.values import Json
+from handrail.terminal.jsonrpc_messages import encode_message
+from handrail.upstream.jsonrpc_connection import ConnectionLost, JsonRpcConnection, RpcError
+
+BOUND = 20.0
+
+
+class Pipe:
+    """A line in memory: what the connection sent, and what a server says."""
+
+    def __init__(self) -> None:
+        self.why: str | None = None
+        self.sent = list[dict[str, Any]]()
+        self._to, self._from = anyio.create_memory_object_stream[bytes](100)
+
+    def send(self, line: bytes) -> None:
+        self.sent.append(json.loads(line))
+
+    async def receive(self) -> bytes | None:
+        try:
+            return await self._from.receive()
+        except anyio.EndOfStream:
+            self._from.close()
+            self.why = self.why or "It is gone."
+            return None
+
+    def give_up(self, why: str) -> None:
+        self.why = self.why or why
+        self._to.close()
+
+    def say(self, **message: Any) -> None:
+        self._to.send_nowait(encode_message({"jsonrpc": "2.0", **message}))
+
+
+class Nobody:
+    async def answer(self, method: str, params: Json) -> Json:
+        raise RpcError(-32601, "Method not found")
+
+    async def hear(self, method: str, params: Json) -> None:
+        return
+
+
+async def test_a_cancelled_wait_cancels_the_request_by_the_servers_id_and_its_late_answer_is_dropped() -> (
+    None
+):
+    pipe = Pipe()
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            connection = JsonRpcConnection("s", pipe, Nobody(), group)
+            group.start_soon(connection.run)
+            with anyio.move_on_after(0.01):
+                await connection.request("tools/call", {"_meta": {"progressToken": "theirs"}})
+            pipe.say(id=1, result={"late": True})
+            pipe.say(id="7", method="nonsense")
+            while len(pipe.sent) < 3:
+                await anyio.lowlevel.checkpoint()
+            pipe.give_up("It is gone.")
+            await anyio.lowlevel.checkpoint()
+
+    assert [each["method"] for each in pipe.sent[:2]] == ["tools/call", "notifications/cancelled"]
+    assert "_meta" not in pipe.sent[0]["params"]
+    assert pipe.sent[1]["params"]["requestId"] == pipe.sent[0]["id"] == 1
+    assert pipe.sent[2]["error"]["code"] == -32601
+    assert connection.garbage == 1
+
+
+async def test_a_server_that_ends_fails_its_requests_with_the_reason() -> None:
+    pipe = Pipe()
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            connection = JsonRpcConnection("s", pipe, Nobody(), group)
+            group.start_soon(connection.run)
+            group.start_soon(anyio.sleep, 0)
+            pipe.say(method="notifications/message", params={})
+            pipe.give_up("s ended by itself with exit code 3.")
+            with pytest.raises(ConnectionLost, match="exit code 3"):
+                await connection.request("tools/list", {})
