@@ -2462,6 +2462,11 @@ export interface components {
             /** Resource */
             resource: string;
             /**
+             * Server
+             * @default
+             */
+            server: string;
+            /**
              * Words
              * @default []
              */
@@ -3034,7 +3039,7 @@ export interface components {
             /** At */
             at: number;
             /** Event */
-            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallClientBack"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleDisabled"] | components["schemas"]["RuleEnabled"] | components["schemas"]["RulesOrdered"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["PolicyAccepted"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"] | components["schemas"]["EditorPaired"] | components["schemas"]["EditorRefused"] | components["schemas"]["EditorRevoked"] | components["schemas"]["JournalCompacted"];
+            event: components["schemas"]["DaemonStarted"] | components["schemas"]["DaemonStopped"] | components["schemas"]["CallOpened"] | components["schemas"]["CallStarted"] | components["schemas"]["CallHandedBack"] | components["schemas"]["CallClientGone"] | components["schemas"]["CallClientBack"] | components["schemas"]["CallSettled"] | components["schemas"]["CallStopped"] | components["schemas"]["ApprovalOpened"] | components["schemas"]["ApprovalAnswered"] | components["schemas"]["ApprovalExpired"] | components["schemas"]["ApprovalWithdrawn"] | components["schemas"]["TerminalOpened"] | components["schemas"]["TerminalTyped"] | components["schemas"]["TerminalTaken"] | components["schemas"]["TerminalReleased"] | components["schemas"]["TerminalAsked"] | components["schemas"]["TerminalWentOn"] | components["schemas"]["TerminalForgotten"] | components["schemas"]["TerminalEnded"] | components["schemas"]["TerminalClosed"] | components["schemas"]["OperationOpened"] | components["schemas"]["OperationEnded"] | components["schemas"]["ActivityStarted"] | components["schemas"]["ActivityEnded"] | components["schemas"]["RuleAdded"] | components["schemas"]["RuleDisabled"] | components["schemas"]["RuleEnabled"] | components["schemas"]["RulesOrdered"] | components["schemas"]["RuleRemoved"] | components["schemas"]["FolderTrusted"] | components["schemas"]["FolderDistrusted"] | components["schemas"]["PolicyAccepted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["FilesRestored"] | components["schemas"]["ThreadOpened"] | components["schemas"]["ThreadRenamed"] | components["schemas"]["ThreadDeleted"] | components["schemas"]["MessageOpened"] | components["schemas"]["MessageEnded"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptDropped"] | components["schemas"]["SessionBound"] | components["schemas"]["AgentStarted"] | components["schemas"]["AgentEnded"] | components["schemas"]["PersonSignedIn"] | components["schemas"]["SignInRevoked"] | components["schemas"]["CredentialIssued"] | components["schemas"]["CredentialRevoked"] | components["schemas"]["EditorPaired"] | components["schemas"]["EditorRefused"] | components["schemas"]["EditorRevoked"] | components["schemas"]["ServerToolsPinned"] | components["schemas"]["ServerStarted"] | components["schemas"]["ServerEnded"] | components["schemas"]["JournalCompacted"];
             /** Seq */
             seq: number;
         };
@@ -4643,6 +4648,76 @@ export interface components {
             digest: string;
             /** Id */
             id: string;
+        };
+        /**
+         * ServerEnded
+         * @description An MCP server ended, or could not be started.
+         */
+        ServerEnded: {
+            /** Client */
+            client: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ServerEnded";
+            /**
+             * Said
+             * @default []
+             */
+            said: string[];
+            /** Server */
+            server: string;
+            /** Terminal */
+            terminal: string;
+            /** Why */
+            why: string;
+        };
+        /**
+         * ServerStarted
+         * @description An MCP server was started for a client.
+         */
+        ServerStarted: {
+            /** Client */
+            client: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ServerStarted";
+            /** Pid */
+            pid: number;
+            /** Protocol */
+            protocol: string;
+            /** Server */
+            server: string;
+            /** Terminal */
+            terminal: string;
+            /** Version */
+            version: string;
+        };
+        /**
+         * ServerToolsPinned
+         * @description The definitions of a server's tools that count as known. A tool with another definition asks a person.
+         */
+        ServerToolsPinned: {
+            /** Capabilities */
+            capabilities: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ServerToolsPinned";
+            /** Server */
+            server: string;
+            /** Tools */
+            tools: {
+                [key: string]: components["schemas"]["JsonValue"];
+            }[];
+            /** Why */
+            why: string;
         };
         /**
          * SessionBound

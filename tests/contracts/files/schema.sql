@@ -1,4 +1,4 @@
--- handrail.db: user_version 9
+-- handrail.db: user_version 11
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
