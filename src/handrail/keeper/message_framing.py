@@ -64,7 +64,8 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 
 def _pack_fields(message: Any) -> dict[str, Any]:
-    fields = {name: getattr(message, name) for name in _field_names(type(message))}
+    kind: type = type(message)
+    fields = {name: getattr(message, name) for name in _field_names(kind)}
     return {name: value if type(value) in _PLAIN else _pack(value) for name, value in fields.items()}
 
 
