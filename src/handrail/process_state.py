@@ -36,7 +36,7 @@ def read_ticks(pid: int) -> int:
 
 
 def _read_stat(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat after the name; empty where there is no such file."""
+    """The fields of /proc/PID/stat after the name; empty without such a file."""
     if sys.platform != "linux":
         return []
     try:

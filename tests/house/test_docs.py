@@ -17,6 +17,8 @@ from handrail.server.openapi import describe
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 IMAGE_BYTES = 200_000
 """Limit for one image, so that a clone stays small."""
+ONE_PAGE = 1200
+"""Words of docs/architecture.md, which a new contributor reads in one sitting."""
 _LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 _COMMAND = re.compile(r"^handrail ([a-z-]+)", re.M)
 
@@ -45,6 +47,11 @@ def anchors(page: Path) -> set[str]:
 
 def without_code(text: str) -> str:
     return re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+
+
+def test_the_architecture_fits_one_page() -> None:
+    words = re.findall(r"[\w`/.*'-]*\w[\w`/.*'-]*", (ROOT / "docs" / "architecture.md").read_text())
+    assert len(words) <= ONE_PAGE, "move choices to docs/decisions.md, and promises to docs/safety.md"
 
 
 def test_images_are_small() -> None:

@@ -61,7 +61,7 @@ class ChatView(Protocol):
         ...
 
     def tick(self, activity: str) -> None:
-        """Called on every tick with a short description of the current activity; empty if there is none."""
+        """Called on every tick with a short description of the current activity; empty without one."""
         ...
 
     def end_line(self) -> None:

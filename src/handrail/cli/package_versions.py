@@ -62,7 +62,7 @@ _MISSING = {
 
 
 def _lookup_command(manager: str) -> tuple[str, ...]:
-    """The program that looks up packages of a manager; empty if there is none."""
+    """The program that looks up packages of a manager; empty without one."""
     if manager == "npm":
         npm = shutil.which("npm")
         return (npm, "view") if npm else ()

@@ -283,7 +283,7 @@ class ClaudeShapedHooks:
         return build_work(self.tools, tool, input) or self.mcp_work(tool, payload) or Work(sort="other")
 
     def mcp_work(self, tool: str, payload: Json) -> Work | None:
-        """The work of a call to an MCP server, or None if it is none."""
+        """The work of a call to an MCP server, or None."""
         return mcp_from_name(tool)
 
     def failed(self, payload: Json) -> bool:
@@ -298,7 +298,7 @@ class ClaudeShapedHooks:
         return result_text(payload.get("tool_response")) or result_text(payload.get("error"))
 
     def exit_code(self, tool: str, payload: Json) -> int | None:
-        """The exit code of a command, where the payload tells it."""
+        """The exit code of a command, if the payload has it."""
         return whole_number(child(payload, "tool_response"), "exit_code", "exitCode")
 
     def message(self, kind: HookKind, payload: Json) -> str:

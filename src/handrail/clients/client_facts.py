@@ -221,7 +221,7 @@ def hook_line(setup: Setup, client: str, line: HookLine) -> str:
 
 
 def read_value(path: Path, pointer: Pointer, format: Format = "json") -> Any:
-    """A value of a settings file, or ABSENT if there is none or the file cannot be read."""
+    """A value of a settings file, or ABSENT if it is missing or the file cannot be read."""
     try:
         return get_value(format, read_text(path), pointer)
     except (BadFile, FileProblem):

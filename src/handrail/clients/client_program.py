@@ -20,7 +20,7 @@ VERSION_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """How a program ended, and what it printed."""
+    """How a program ended, and its output."""
 
     status: int
     stdout: str

@@ -218,7 +218,7 @@ def find_other_entries(client: Client, setup: Setup) -> list[OtherEntry]:
 
 
 def _entry_source(piece: ConfigPiece, text: str) -> str:
-    """The source of an entry of some Handrail where this piece belongs; empty if there is none."""
+    """The source of an entry of some Handrail where this piece belongs; empty without one."""
     current: Any = piece.current(text)
     if current is ABSENT:
         return ""

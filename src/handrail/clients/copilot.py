@@ -199,7 +199,7 @@ class CopilotHooks(ClaudeShapedHooks):
         return next((work for work in works if work is not None), None)
 
     def failed(self, payload: Json) -> bool:
-        """Copilot tells the type of a result. A command that fails is a success there."""
+        """Copilot reports the type of a result. A command that fails is a success there."""
         result = child(payload, "tool_result", "tool_response")
         has_failed = text(result, "result_type", "resultType") in ("failure", "denied")
         return has_failed or self.exit_code("", payload) not in (None, 0) or super().failed(payload)

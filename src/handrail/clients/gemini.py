@@ -281,7 +281,7 @@ class GeminiHooks(_GeminiToolHooks):
     }
 
     def mcp_work(self, tool: str, payload: Json) -> Work | None:
-        """The payload tells which server and which program: the name of a tool alone is ambiguous."""
+        """The payload names the server and its program: the name of a tool alone is ambiguous."""
         context = child(payload, "mcp_context")
         if not context:
             work = mcp_from_name(tool, prefix="mcp_", separator="_")

@@ -46,7 +46,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a client's tool call would do, as far as its input tells."""
+    """What a client's tool call would do, as far as its input shows."""
 
     sort: Literal["command", "edit", "read", "fetch", "mcp", "harmless", "other"]
     """harmless: changes nothing outside of the agent, such as a to-do list. other: unknown, so it always asks."""

@@ -36,7 +36,7 @@ class ProofCall:
 
 
 class ProofModel(ThreadingHTTPServer):
-    """The server, and what it was asked."""
+    """The server, and the requests it got."""
 
     daemon_threads = True
     request_queue_size = 64

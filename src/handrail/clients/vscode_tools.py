@@ -28,7 +28,7 @@ def apply_patch(input: Json) -> Work:
 
 
 def _edit_files(input: Json) -> Work:
-    """VS Code tells only which files are changed."""
+    """VS Code reports only which files are changed."""
     return changed_files("files", *PATH)(input)
 
 

@@ -226,7 +226,7 @@ async def _run(output: SessionOutput) -> None:
 
 
 async def _ask(output: SessionOutput) -> None:
-    """Ask leave for something it would do by itself"""
+    """Ask permission for work that the agent does itself."""
     await output.say(ASK)
     await output.say(MAY if await output.ask("Water the plants", "other") else MAY_NOT)
 

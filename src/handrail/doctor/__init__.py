@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from handrail.doctor._client_checks import check_clients
 from handrail.doctor.checks import (
     Finding,
     back_up,
@@ -20,7 +21,6 @@ from handrail.doctor.checks import (
     check_ripgrep,
     check_rule_tables,
 )
-from handrail.doctor.client_checks import check_clients
 from handrail.doctor.installation import (
     check_installation,
     check_ptrace,

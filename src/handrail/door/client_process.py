@@ -21,7 +21,7 @@ WRAPPERS_MAX = 4
 
 
 class ClientProcesses:
-    """Tells whether the client is gone. Its descriptors become readable then."""
+    """Reports whether the client is gone. Its descriptors become readable then."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()

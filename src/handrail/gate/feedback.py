@@ -57,7 +57,7 @@ def _part(input: Json, name: str) -> str:
 
 
 def _normalized(value: JsonValue) -> JsonValue:
-    """Whole numbers as integers: a page cannot tell 660.0 from 660, so no person changed one into the other."""
+    """Whole numbers as integers: a page cannot distinguish 660.0 from 660, so no person changed one into the other."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):

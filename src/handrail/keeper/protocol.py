@@ -100,7 +100,7 @@ class Hello:
 class Welcome:
     """`kept` is the number of `Kept` messages that follow; `answer` is for start_daemon: started or already.
 
-    `daemon` is the pid of the connected daemon, for start_daemon and which_daemon; 0 if there is none. A keeper from before
+    `daemon` is the pid of the connected daemon, for start_daemon and which_daemon; 0 without one. A keeper from before
     that refuses which_daemon.
     """
 

@@ -210,7 +210,7 @@ class Ports:
         return os.dup(listener.fileno())
 
     def release(self, host: str, port: int) -> None:
-        """Close the socket of `open_at`. No effect if there is none."""
+        """Close the socket of `open_at`. No effect without one."""
         listener = self._device_listeners.pop((host, port), None)
         if listener is not None:
             listener.close()

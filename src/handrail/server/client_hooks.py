@@ -406,7 +406,7 @@ class Hooks:
         return Verdict(effect="deny", reason=describe_denial(outcome))
 
     def _deliver(self, opened: HookCall, event: HookEvent, call: Call) -> Verdict | None:
-        """Allow, once: a second call with the same input is another one, unless the client's id says that it is not."""
+        """Allow, once: a second call with the same input is another one, unless the client's id differs."""
         if opened.delivered and event.kind != "permission" and not opened.has_same_call(event):
             return None
         if event.kind == "permission" and opened.delivered:
@@ -463,7 +463,7 @@ class Hooks:
                 each.work.check_files()
 
     def _running(self) -> list[HookCall]:
-        """The calls that the client was told to begin; those of an earlier daemon last, as it may have repeated one."""
+        """The calls that the client may begin; those of an earlier daemon last, as it may have repeated one."""
         running = [each for each in self._calls.values() if each.work.begun and each.delivered]
         return sorted(running, key=lambda each: each.is_restored)
 

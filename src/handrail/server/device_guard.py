@@ -48,7 +48,7 @@ class DeviceGuard(Guard):
     def __init__(
         self, app: ASGIApp, access: Access, host: str, *, proxied: bool, limited: Callable[[], bool]
     ) -> None:
-        """`limited` tells whether devices leave high risk to the desk."""
+        """`limited` is whether devices leave high risk to the desk."""
         super().__init__(app, access, (host,), "https")
         self._proxied = proxied
         self._limited = limited

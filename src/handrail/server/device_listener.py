@@ -38,7 +38,7 @@ _PROBE = ("192.0.2.1", 9)
 
 
 class ListenError(Exception):
-    """The listener cannot start; the message says why and what to do."""
+    """The listener cannot start; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class DeviceListener:
     def __init__(
         self, keeper: Keeper, folder: Path, settings: DevicesSection, limited: Callable[[], bool]
     ) -> None:
-        """`folder` holds the certificates, `limited` tells whether devices leave high risk to the desk."""
+        """`folder` holds the certificates, `limited` is whether devices leave high risk to the desk."""
         self._keeper = keeper
         self._folder = folder
         self._settings = settings

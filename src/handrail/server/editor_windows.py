@@ -1,6 +1,6 @@
 """The editor windows that answer questions about code, each for the folders that it has open.
 
-A window offers its folders on the connection on which it said hello, and gets questions there. Only a paired editor is
+A window offers its folders on the connection on which it greeted, and gets questions there. Only a paired editor is
 asked: another program could answer an agent with anything. Does not know which questions there are.
 """
 

@@ -31,7 +31,7 @@ class CallPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusCounts:
-    """How many calls match a query, and how many of each status whatever the query says about the status."""
+    """How many calls match a query, and how many of each status, without the query's condition on status."""
 
     total: int
     statuses: dict[Status, int]

@@ -26,7 +26,7 @@ ROUNDS = 5
 
 
 class Survivors:
-    """Ends what is left of terminals whose keeper was lost."""
+    """Ends the remains of terminals whose keeper was lost."""
 
     def __init__(self, grace: float) -> None:
         """`grace` is the time in seconds between SIGTERM and SIGKILL."""

@@ -153,7 +153,7 @@ class ClientWork(Tool[ClientWorkInput, ClientPlan]):
         return await self._follow(plan, work, call)
 
     async def wait_ready(self, input: ClientWorkInput, answered_ms: int) -> None:
-        """Wait for the client, if it was told to repeat its call."""
+        """Wait for the client, if it has to repeat its call."""
         work = self._works.get(input.work)
         if work is None or not await work.wait_wanted(KEPT_SECONDS - answered_ms / 1000):
             raise UnknownEnd(NOT_REPEATED)

@@ -30,7 +30,7 @@ def answer(text: str, data: Json, form: Literal["text", "json"] = "text") -> Res
 
 
 def cap_wait(seconds: float, usual: float, call: CallReport) -> float:
-    """Seconds that a tool may wait: as long as the input says, if its client waits that long; else less.
+    """Seconds that a tool may wait: as long as the input asks, if its client waits that long; else less.
 
     Not less than `usual`, the tool's default: then the call is handed back instead.
     """

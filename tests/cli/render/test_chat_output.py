@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from handrail.cli.render._markdown_lines import MarkdownLines
 from handrail.cli.render.chat_output import AnswerPrinter, show_stop_reason
-from handrail.cli.render.markdown_lines import MarkdownLines
 
 
 def grown(kind: str, text: str = "", data: Any = None, n: int = 0) -> Any:

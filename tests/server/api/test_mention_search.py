@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.server.api.mention_search import rank_paths, search_mentions
+from handrail.server.api._mention_search import rank_paths, search_mentions
 
 
 def test_names_that_begin_with_the_letters_come_first() -> None:

@@ -29,7 +29,7 @@ class SessionHistory:
         store_image: StoreImage,
         said_at: int | None,
     ) -> None:
-        """`said_at` is when the session was last used: nothing in it is newer. None if the agent does not say."""
+        """`said_at` is when the session was last used: nothing in it is newer. None if unknown."""
         self.messages = 0
         self._threads, self._thread, self._agent = threads, thread, agent
         self._answers = answers

@@ -112,7 +112,7 @@ _UNSAID = ""
 
 
 def _tool_from_title(title: str) -> str | None:
-    """The tool that a title names; None if the title says anything else."""
+    """The tool that a title names; None for any other title."""
     for pattern in _TITLES:
         if (found := pattern.fullmatch(title)) is not None:
             return found.group("tool").replace(" ", "_")

@@ -19,7 +19,7 @@ NAME = "vscode"
 
 
 def install_extension(machine: Machine, *, dry_run: bool, yes: bool) -> None:
-    """Install the extension wherever an editor's command is found; else say where the file is."""
+    """Install the extension wherever an editor's command is found; else print where the file is."""
     if not VSIX.is_file():
         raise Failure(f"The extension is not part of this installation: there is no {VSIX}. Run `make vsix`.")
     commands = [editor.install for editor in find_editors(machine)]

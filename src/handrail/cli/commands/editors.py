@@ -41,7 +41,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def editors(context: typer.Context, as_json_: AsJson = False) -> None:
-    """List editors that run, and pair one that asks."""
+    """List running editors, and pair the one asking."""
     if context.invoked_subcommand is not None:
         return
     with reach("read") as link:

@@ -46,7 +46,7 @@ class ProjectFile:
 
 
 def read_project_file(folder: Path) -> ProjectFile | None:
-    """Read the folder's config file; None if there is none. Raises Failure if it is unreadable or invalid."""
+    """Read the folder's config file; None without one. Raises Failure if it is unreadable or invalid."""
     from handrail.config import BadConfig, load_project  # noqa: PLC0415 - pydantic, which most commands do without
 
     path = folder / FILE

@@ -89,7 +89,7 @@ class TypedLines:
         self._is_open = os.isatty(self._fd)
 
     def poll(self) -> str:
-        """The next whole line; empty if there is none. The terminal edits a line until Enter."""
+        """The next whole line; empty without one. The terminal edits a line until Enter."""
         if not self._is_open or not self._is_in_foreground() or not select.select([self._fd], [], [], 0)[0]:
             return ""
         typed = os.read(self._fd, 64 << 10)

@@ -280,7 +280,7 @@ def edit_on_one_line(ask: Callable[[str], str]) -> Editor:
 
 
 def editor_command() -> list[str] | None:
-    """The command of the person's editor (VISUAL, EDITOR, or a usual one); None if there is none."""
+    """The command of the person's editor (VISUAL, EDITOR, or a usual one); None without one."""
     setting = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         words = shlex.split(setting)

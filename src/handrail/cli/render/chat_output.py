@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from handrail.cli.exact import escape_line_breaks, exact_line, exact_text
+from handrail.cli.render._markdown_lines import MarkdownLines
 from handrail.cli.render.formats import format_clock
-from handrail.cli.render.markdown_lines import MarkdownLines
 from handrail.cli.render.output import Piece, note, say, width, write_text
 
 if TYPE_CHECKING:

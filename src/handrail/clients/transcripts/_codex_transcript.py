@@ -74,7 +74,7 @@ def _read_line(record: Json, builder: TranscriptBuilder) -> bool:
 
 
 def _get_prompt(event: Json) -> str:
-    """What the person typed, if an event tells that; else empty."""
+    """What the person typed, if an event has it; else empty."""
     item = get_object(event, "item")
     if event.get("type") == "item_completed" and item.get("type") == "UserMessage":
         return join_texts(item.get("content"))

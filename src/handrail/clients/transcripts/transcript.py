@@ -143,7 +143,7 @@ def read_json_lines(content: bytes, builder: TranscriptBuilder) -> Iterator[Json
 
 
 def parse_json(raw: bytes | str) -> JsonValue:
-    """The parsed JSON; None if it is none."""
+    """The parsed JSON; None if it is invalid."""
     try:
         return cast("JsonValue", json.loads(raw))
     except (ValueError, RecursionError):
@@ -182,7 +182,7 @@ def join_texts(content: JsonValue) -> str:
 
 
 def parse_time(text: str) -> int:
-    """Milliseconds since 1970 of an ISO 8601 time; 0 if it is none."""
+    """Milliseconds since 1970 of an ISO 8601 time; 0 if it is invalid."""
     try:
         return max(0, int(datetime.fromisoformat(text).timestamp() * 1000))
     except (ValueError, OverflowError, OSError):

@@ -195,7 +195,7 @@ def _read_end(path: str) -> tuple[bytes, bool]:
 
 
 def _read(path: str, most: int, offset: int = 0) -> bytes:
-    """Bytes of a regular file; empty if it is none. Never follows a link, and never waits for another process."""
+    """Bytes of a regular file; empty for anything else. Never follows a link, and never waits for another process."""
     try:
         descriptor = _open_real(path)
     except OSError:

@@ -198,7 +198,7 @@ def parse(line: str) -> Line:
 
 
 def _name_download(line: str, findings: "_Findings") -> None:
-    """Say what a download that is piped or substituted into a shell does, in place of how it is written."""
+    """Describe the effect of a download that is piped or substituted into a shell, in place of how it is written."""
     runners = [item for item in findings.opaque if _names_of(item.words) & RUNNERS]
     runs = findings.fed or (findings.substitutes and bool(runners))
     if not runs or not any(_names_of(part.words[:1]) & DOWNLOADERS for part in findings.parts):

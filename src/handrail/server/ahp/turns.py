@@ -36,7 +36,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """What is known about a call of ours."""
+    """The known facts about a call of ours."""
 
     id: str
     tool: str

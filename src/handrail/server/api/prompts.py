@@ -12,7 +12,7 @@ from handrail.agents.conversation import thread_prompts
 from handrail.agents.conversation.send_prompt import PromptPart
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 from handrail.server.api import threads
-from handrail.server.api.mention_search import search_mentions
+from handrail.server.api._mention_search import search_mentions
 from handrail.server.api.thread_models import ImageBody, PromptBody, Prompted, SettingBody
 from handrail.server.context import ServerContext, actor_of
 from handrail.store.blobs import BlobUnavailable, image_mime

@@ -16,7 +16,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class PushKey(Wire):
-    """What a browser needs to subscribe."""
+    """Values a browser needs to subscribe."""
 
     key: str
     """The server's public key, `applicationServerKey`, in URL-safe base64."""

@@ -34,7 +34,7 @@ class SettingsView(Wire):
 
 
 class StopReceipt(Wire):
-    """What was stopped."""
+    """The processes that were stopped."""
 
     operations: int
     """Prompts that agents worked on."""

@@ -39,7 +39,7 @@ class ChangingServer(Server[Any]):
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A client, and the tools that it was told about."""
+    """A client, and the tools that it knows."""
 
     caller: Caller
     names: tuple[str, ...]
@@ -79,6 +79,6 @@ def _connection_of(context: ServerRequestContext[Any, Any]) -> Connection:
 
 
 async def _notify(connection: Connection) -> None:
-    """Tell a client to list the tools again. A client that is gone, or does not read, misses it."""
+    """Ask a client to list the tools again. A client that is gone, or does not read, misses it."""
     with anyio.move_on_after(NOTIFY_SECONDS), suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         await connection.send_tool_list_changed()

@@ -131,7 +131,7 @@ class Repository:
 
 
 def read_repository(folder: str, root: str, home: str) -> Repository | None:
-    """The repository that git finds from `folder`; None if there is none below `root`, or it is not fully understood."""
+    """The repository that git finds from `folder`; None without one below `root`, or it is not fully understood."""
     git = _find(folder, root)
     if git is None or any(os.path.lexists(f"{git}/{name}") for name in _REDIRECTS):
         return None
