@@ -17,6 +17,7 @@ from handrail.gate.feedback import add_feedback
 from handrail.gate.tool import Image, Plan, ReceiptFacts
 from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
+from handrail.store.bell import Bell
 from handrail.store.calls import Status
 from handrail.store.events import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
@@ -60,7 +61,7 @@ class Call:
         self.scope = anyio.CancelScope()
         self.due = anyio.Event()
         """Set when the client must get a reply: the call is settled or handed back."""
-        self._settled = anyio.Event()
+        self._settled = Bell()
         self.since = anyio.current_time()
         self.plan: Plan | None = None
         """The plan that the tool runs; None until then."""
@@ -135,7 +136,8 @@ class Call:
 
     async def settled(self) -> None:
         """Wait until the outcome is set and durable. Raises Unwritable if it cannot be recorded."""
-        await self._settled.wait()
+        while self.outcome is None:
+            await self._settled.wait()
         await self.recorded()
 
     async def recorded(self) -> None:
@@ -181,10 +183,12 @@ class Call:
         if self.outcome is not None:
             return False
         result = add_feedback(outcome.result, self.input, self.edited, self.said)
-        outcome = self.outcome = replace(outcome, result=result)
+        if result is not outcome.result:
+            outcome = replace(outcome, result=result)
+        self.outcome = outcome
         self.receipt = replace(self.receipt, ended_by=str(outcome.by), stopped=stopped)
         self.due.set()
-        self._settled.set()
+        self._settled.ring()
         if self.approval is not None:
             self.approval.withdraw(_moot(outcome))
         event = CallSettled(

@@ -64,7 +64,7 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 
 def _pack_fields(message: Any) -> dict[str, Any]:
-    fields = {name: getattr(message, name) for name in _field_names(type(message))}
+    fields = {name: getattr(message, name) for name in _field_names(message.__class__)}
     return {name: value if type(value) in _PLAIN else _pack(value) for name, value in fields.items()}
 
 

@@ -188,7 +188,7 @@ class Workspace:
 
     def __init__(self, root: str | None, own: Sequence[Path] = ()) -> None:
         """`own` are Handrail's own files and folders, which are always protected."""
-        self.root = os.path.realpath(root) if root is not None else None
+        self.root = None if root is None else real_path(root)
         self.own = tuple(own)
 
     @classmethod
@@ -250,6 +250,11 @@ def _checked(path: str) -> str:
             f"The path is too long: {len(raw)} bytes, where {_PATH_MAX} are possible and {_NAME_MAX} for each name."
         )
     return path
+
+
+def real_path(path: str) -> str:
+    """The path with all symbolic links resolved. One system call if there is none, as for most folders."""
+    return os.path.realpath(path) if stat_real(path) is None else path
 
 
 def _look(path: str) -> os.stat_result | None:

@@ -4,6 +4,7 @@ A client that gives up cancels the call, or forgets it. Handed back in time, the
 """
 
 import math
+from functools import lru_cache
 
 WITHOUT_PROGRESS_SECONDS = 45.0
 """The longest wait of a client that asks for no progress: the SDKs end such a request after 60 s."""
@@ -11,6 +12,7 @@ HARD_LIMITS = {"cline": 45.0, "kimi": 45.0}
 """The longest wait of clients that end a call at 60 s even if it reports progress, by the start of their name."""
 
 
+@lru_cache(64)
 def longest_wait(client: str, *, has_progress: bool, configured: float) -> float:
     """Seconds after which a call must be answered or handed back, whatever its input asks for.
 

@@ -159,18 +159,18 @@ class DoorConnection:
         self._is_legacy = False
         """Whether the client opened with the handshake of MCP 2025."""
         self._calls: dict[types.RequestId, str] = {}
-        self._opened = anyio.Event()
+        self._notes = Debounce(NOTE_SECONDS, self._send_call_notes)
 
     def close(self) -> None:
         """Forget the pending requests: their calls were cancelled."""
         self._total.count -= len(self._pending)
         self._pending.clear()
+        self._notes.cancel()
 
     async def serve(self, server: Server[Any]) -> None:
         """Serve until the peer disconnects; cancels the requests still pending then."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._flush, group.cancel_scope)
-            group.start_soon(self._send_call_notes)
             await self._run(server)
             group.cancel_scope.cancel()
 
@@ -213,7 +213,7 @@ class DoorConnection:
             self._send_call_note(request, call)
         else:
             self._calls[request] = call
-            self._opened.set()
+            self._notes.request()
 
     async def _receive(self) -> types.JSONRPCMessage | None:
         """The next message. None when the peer has closed its side and all responses are sent."""
@@ -318,6 +318,8 @@ class DoorConnection:
             self._pending.remove(request)
             self._total.count -= 1
         self._calls.pop(request, None)
+        if not self._calls:
+            self._notes.cancel()
         self._answered.ring()
         if not self._pending:
             self._none_pending.ring()
@@ -340,14 +342,10 @@ class DoorConnection:
         except anyio.BrokenResourceError:
             scope.cancel()
 
-    async def _send_call_notes(self) -> None:
-        while True:
-            await self._opened.wait()
-            self._opened = anyio.Event()
-            await anyio.sleep(NOTE_SECONDS)
-            for request, call in self._calls.items():
-                self._send_call_note(request, call)
-            self._calls.clear()
+    def _send_call_notes(self) -> None:
+        for request, call in self._calls.items():
+            self._send_call_note(request, call)
+        self._calls.clear()
 
     def _send_call_note(self, request: types.RequestId, call: str) -> None:
         self.note({"opened": {"request": request, "call": call}})
