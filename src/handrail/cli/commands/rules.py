@@ -190,8 +190,9 @@ def edit(
     with reach("person") as link:
         view = _find_rule(link, id)
         body = _changed_body(view["rule"], pattern, parse_duration(expires))
-        body.update({"effect": effect or body["effect"], "agent": agent or body["agent"]})
-        body["note"] = body["note"] if remark is None else remark
+        body["effect"] = effect or view["rule"]["effect"]
+        body["agent"] = agent or view["rule"]["agent"]
+        body["note"] = view["rule"]["note"] if remark is None else remark
         past = "" if as_json_ else _check_rule(link, body)
         made = link.post("rules", body=body)
         link.delete("rules", view["rule"]["id"])
