@@ -4225,7 +4225,7 @@ export interface components {
         };
         /**
          * PushKey
-         * @description What a browser needs to subscribe.
+         * @description Values a browser needs to subscribe.
          */
         PushKey: {
             /** Key */
@@ -4764,7 +4764,7 @@ export interface components {
         };
         /**
          * StopReceipt
-         * @description What was stopped.
+         * @description The processes that were stopped.
          */
         StopReceipt: {
             /** Beyond */
