@@ -384,14 +384,11 @@ def settings(path: Path) -> list[Setting]:
     config, text = load(path), _read(path)
     in_file = _flatten(_parse(path, text))
     values = _flatten(config.model_dump(mode="json", exclude={"rules"}))
-    plain = [
-        Setting(
-            name=name,
-            value=value,
-            origin=f"{path}:{find_line(text, name.split('.'))}" if name in in_file else "default",
-        )
-        for name, value in values.items()
-    ]
+
+    def origin(name: str) -> str:
+        return f"{path}:{find_line(text, name.split('.'))}" if name in in_file else "default"
+
+    plain = [Setting(name=name, value=value, origin=origin(name)) for name, value in values.items()]
     return [*plain, *(_rule_setting(path, number, rule) for number, rule in enumerate(config.rules, 1))]
 
 

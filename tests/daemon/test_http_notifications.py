@@ -30,8 +30,10 @@ class Receiver:
     """What came, and with which status the next requests are answered."""
 
     url: str = ""
-    came: Queue[tuple[str, dict[str, str], bytes]] = field(default_factory=Queue)
-    statuses: list[int] = field(default_factory=list)
+    came: Queue[tuple[str, dict[str, str], bytes]] = field(
+        default_factory=Queue[tuple[str, dict[str, str], bytes]]
+    )
+    statuses: list[int] = field(default_factory=list[int])
 
     async def next(self) -> tuple[str, dict[str, str], bytes]:
         return await anyio.to_thread.run_sync(lambda: self.came.get(timeout=BOUND), abandon_on_cancel=True)

@@ -20,11 +20,11 @@ QUESTIONS = {
     "Where is the notification?": ("notifications", "handrail/daemon/notifications.py"),
 }
 SHARED = {
-    "agents", "approvals", "calls", "clients", "connect", "credentials", "editors", "operations", "rules", "shell",
+    "agents", "approvals", "calls", "clients", "connect", "credentials", "editors", "keys", "operations", "pause", "rules", "shell",
     "sign_ins", "terminals", "threads", "transcripts", "trust", "undo",
 }  # fmt: skip
 """Nouns that several layers have a module for. Any other name stands for one module. `connect` is a command, and what a door
-does first."""
+does first; `keys` are those of a keyboard, and API keys."""
 LINES_MAX = 500
 SINGLE_IMPORTER_MAX = 0.09
 WALK_MAX = 60
