@@ -20,7 +20,7 @@ QUESTIONS = {
     "Where is the notification?": ("notifications", "handrail/daemon/notifications.py"),
 }
 SHARED = {
-    "agents", "approvals", "calls", "clients", "connect", "credentials", "editors", "keys", "operations", "pause", "rules", "shell",
+    "agents", "approvals", "calls", "clients", "connect", "credentials", "editors", "keys", "mcp_servers", "operations", "pause", "rules", "shell",
     "sign_ins", "terminals", "threads", "transcripts", "trust", "undo",
 }  # fmt: skip
 """Nouns that several layers have a module for. Any other name stands for one module. `connect` is a command, and what a door

@@ -24,8 +24,8 @@ from handrail.clients.hooks import DIALECTS
 from handrail.clients.open_work import ClientProcess, OpenWorks
 from handrail.config import Config
 from handrail.daemon._agent_host_protocol import serve_ahp
-from handrail.daemon._mcp_servers import build_servers
 from handrail.daemon._toolbox import build_toolbox
+from handrail.daemon._upstream import build_servers
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
 from handrail.daemon.http_notifications import build_http_notifier, is_quiet_now
 from handrail.daemon.keeper_memory import (
