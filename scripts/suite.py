@@ -38,8 +38,8 @@ WEIGHTS = {
     "door": 3,
 }
 """How slow a test file is for its size, by folder, while no duration is recorded; 1 elsewhere."""
-LANES = (os.cpu_count() or 1) + 1
-"""One more than processors: the tests wait for processes and sockets a third of the time."""
+LANES = (os.cpu_count() or 1) + 2
+"""Two more than processors: the tests wait for processes and sockets almost half of the time."""
 SLOWEST = 10
 PROGRESS_SECONDS = 30
 MOST_REPEATED = 12
