@@ -80,6 +80,11 @@ def lines(folder: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
+def count_waits(folder: Path) -> int:
+    """How often the tool `waits` was started."""
+    return len([line for line in lines(folder) if line.startswith("waits began")])
+
+
 @transports
 @generations
 async def test_a_tool_of_another_server_is_used_as_if_it_were_called_directly(
@@ -172,11 +177,10 @@ async def test_cancel_reaches_the_server_at_once_whoever_cancels(
     async with agent(served, trusted, person) as client:
         delays = list[float]()
         for by_client in (False, True):
-            before = len([line for line in lines(folder / "free") if line.startswith("waits began")])
+            before = count_waits(folder / "free")
 
             async def began(before: int = before) -> bool | None:
-                count = [line for line in lines(folder / "free") if line.startswith("waits began")]
-                return len(count) > before or None
+                return count_waits(folder / "free") > before or None
 
             async with tasks() as group:
                 group.start_soon(call, client.client, "free__waits")
@@ -320,8 +324,10 @@ async def test_a_question_during_several_calls_is_refused_if_it_has_to_end_one_o
 ) -> None:
     who = Counterpart()
 
+    before = count_waits(folder / "free")
+
     async def has_begun() -> bool | None:
-        return lines(folder / "free")[-1].startswith("waits began") or None
+        return count_waits(folder / "free") > before or None
 
     async with (
         Client(
@@ -330,7 +336,7 @@ async def test_a_question_during_several_calls_is_refused_if_it_has_to_end_one_o
         tasks() as group,
     ):
         await call(client, "free__echo", text="started")
-        group.start_soon(client.call_tool, "free__waits", {})
+        group.start_soon(client.call_tool, "free__waits")
         await eventually(has_begun)
         asked = json.loads(said(await call(client, "free__asks")))
         group.cancel_scope.cancel()
@@ -427,7 +433,7 @@ async def test_list_changed_adds_a_tool_that_asks_although_a_rule_allows_the_ser
         await eventually(has_heard)
         assert "free__later" in [tool.name for tool in (await client.list_tools()).tools]
         async with tasks() as group:
-            group.start_soon(client.call_tool, "free__later", {})
+            group.start_soon(client.call_tool, "free__later")
             question = await person.question("free later")
             await person.answer(question, "deny")
 
@@ -446,7 +452,7 @@ async def test_down_leaves_no_server_process(workspace: Path, tmp_path: Path) ->
         ):
             await call(two.client, "free__echo", text="x")
             pending = one.ask("free__waits")
-            await eventually(lambda: _begun(tmp_path / "free"))
+            await eventually(lambda: _has_begun(tmp_path / "free"))
             pids = [
                 int(line.split()[1])
                 for name in ("free", "other")
@@ -461,5 +467,5 @@ async def test_down_leaves_no_server_process(workspace: Path, tmp_path: Path) ->
     assert len(alive) >= 3
 
 
-async def _begun(folder: Path) -> bool | None:
-    return any(line.startswith("waits began") for line in lines(folder)) or None
+async def _has_begun(folder: Path) -> bool | None:
+    return count_waits(folder) > 0 or None
