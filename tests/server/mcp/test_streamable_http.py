@@ -31,7 +31,7 @@ from handrail.upstream.servers import Servers
 HEADERS = {"Accept": "application/json, text/event-stream"}
 CLIENT = {"name": "t", "version": "1"}
 RELAYED = Path(__file__).parents[2] / "support" / "mcp_servers" / "relayed.py"
-MODERN = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}
+MODERN = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "relayed__facts"}
 MODERN_META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": CLIENT,
@@ -84,9 +84,8 @@ async def test_an_mcp_server_ends_when_its_client_was_idle_and_starts_again_when
             hello = message(0, "initialize", clientInfo=CLIENT, protocolVersion="2025-06-18", capabilities={})
             session = {"Mcp-Session-Id": (await http.post("/mcp", json=hello)).headers["mcp-session-id"]}
             await http.post("/mcp", json=message(1, "tools/list"), headers=session)
-            await http.post("/mcp", json=message(2, "tools/list", _meta=MODERN_META), headers=MODERN)
-            first = await use_server(http, MODERN, MODERN_META)
             of_session = await use_server(http, session, {})
+            first = await use_server(http, MODERN, MODERN_META)
             assert first != of_session
             await until(lambda: not is_alive(first) and not is_alive(of_session))
             again = await use_server(http, MODERN, MODERN_META)
@@ -98,8 +97,7 @@ async def test_an_mcp_server_ends_when_its_client_was_idle_and_starts_again_when
 async def use_server(http: httpx.AsyncClient, headers: dict[str, str], meta: dict[str, Any]) -> int:
     """Call the tool of a server that tells its process id."""
     call = message(3, "tools/call", name="relayed__facts", arguments={}, _meta=meta)
-    named = {"Mcp-Method": "tools/call", "Mcp-Name": "relayed__facts"} if meta else {}
-    reply = await http.post("/mcp", json=call, headers={**headers, **named})
+    reply = await http.post("/mcp", json=call, headers=headers)
     found = re.search(r'"pid\\*": (\d+)', reply.text)
     assert found is not None, reply.text
     return int(found[1])
