@@ -421,10 +421,11 @@ async def test_list_changed_adds_a_tool_that_asks_although_a_rule_allows_the_ser
 ) -> None:
     who = Counterpart()
     async with Client(stdio(served, trusted), mode="legacy", message_handler=who.hear, cache=None) as client:
-        await client.call_tool("free__echo", {"text": "started"})
+        await call(client, "free__facts")
         await client.list_tools()
         who.notes.clear()
-        await client.call_tool("free__echo", {"text": "x", "new_tool": "later"})
+        # Not `echo`, which asks since the test above changed its description.
+        await call(client, "free__facts", new_tool="later")
 
         async def has_heard() -> bool | None:
             return any("list_changed" in note or "ListChanged" in note for note in who.notes) or None
