@@ -245,7 +245,12 @@ class Daemon:
             hooks = self._build_hooks(gate, launchers, agent_host)
             wait_seconds = self._config.command.wait_seconds
             servers = build_servers(
-                self._config, foundation.terminals, gate, self._tools, self._own_folders, foundation.policy
+                self._config,
+                foundation.terminals,
+                gate,
+                self._tools,
+                self._places.own_folders,
+                foundation.policy,
             )
             mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell, servers)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
@@ -344,7 +349,7 @@ class Daemon:
             policy=foundation.policy,
             terminals=foundation.terminals,
             settings=foundation.settings,
-            undo=Undo(foundation.records, foundation.journal, self._blobs, self._own_folders),
+            undo=Undo(foundation.records, foundation.journal, self._blobs, self._places.own_folders),
             marked=self._marked,
             access=access,
             launchers=launchers,
@@ -441,13 +446,8 @@ class Daemon:
                 ).run
             )
 
-    @property
-    def _own_folders(self) -> tuple[Path, ...]:
-        """Handrail's own folders, which are protected."""
-        return self._places.config_dir, self._places.data, self._places.state
-
     def _build_toolbox(self, gate: Gate, foundation: Foundation) -> Toolbox:
-        own = self._own_folders
+        own = self._places.own_folders
         context = ToolContext(
             terminals=foundation.terminals,
             records=foundation.records,
