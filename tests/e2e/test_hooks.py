@@ -32,8 +32,8 @@ async def newest_call(person: Person, about: str) -> Json:
 
 def start_client(home: Home, code: str, *words: str) -> subprocess.Popen[bytes]:
     """A program of its own in the place of a client."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", code, *words], env=home.environment, **pipes)
+    argv, pipe = [sys.executable, "-c", code, *words], subprocess.PIPE
+    return subprocess.Popen(argv, env=home.environment, stdin=pipe, stdout=pipe)
 
 
 def end_client(client: subprocess.Popen[bytes]) -> None:

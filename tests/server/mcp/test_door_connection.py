@@ -275,7 +275,7 @@ async def test_a_client_with_a_hard_limit_gets_its_call_back_in_time_whatever_it
         mcp = McpServers(world.gate, build_hooks(world.gate), BOUND)
         doors = DoorServer(mcp, Access(world.journal, (), b""), Callers(running=lambda _thread: None))
         world.group.start_soon(doors.serve, pair.lines, peer)
-        about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        about: dict[str, object] = {"protocolVersion": "2025-06-18", "capabilities": {}}
         asked = {"name": "patient", "arguments": {"patience": 600}, "_meta": {"progressToken": 1}}
         for message in (
             request(0, "initialize", {**about, "clientInfo": {"name": client, "version": "1"}}),
