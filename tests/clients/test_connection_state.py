@@ -98,6 +98,14 @@ def test_a_client_that_is_too_old_for_the_hooks_is_overridden(machine: ClientMac
     assert state(machine, "goose").problems == ("goose 1.30.0 is older than 1.38, which has the hooks.",)
 
 
+def test_a_client_that_is_newer_than_the_facts_says_so_and_stays_connected(machine: ClientMachine) -> None:
+    machine.install("claude", "99.1.0")
+    machine.connect("claude")
+    seen, tried = state(machine, "claude"), find_client("claude").tried
+    assert (seen.state, seen.version) == ("connected", "99.1.0")
+    assert f"Newer than {tried}, which Handrail's facts were read from." in seen.notes
+
+
 @pytest.mark.parametrize("name", ["claude", "gemini", "cursor"])
 def test_entries_of_another_home_are_found_in_every_form(machine: ClientMachine, name: str) -> None:
     machine.connect(name, launcher=Launcher("/opt/hand rail/handrail", "/srv/second home"))

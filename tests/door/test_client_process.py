@@ -82,10 +82,12 @@ def wait_past_start(began: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrappers", [0, 1, 2], ids=["the client", "its wrapper alone", "the outer wrapper alone"]
+    ("wrappers", "number"),
+    [(0, signal.SIGKILL), (0, signal.SIGINT), (1, signal.SIGKILL), (2, signal.SIGKILL)],
+    ids=["the client", "the client by Ctrl-C", "its wrapper alone", "the outer wrapper alone"],
 )
 def test_when_the_client_is_killed_the_door_leaves_though_its_input_stays_open(
-    peer: ScriptedDaemon, tmp_path: Path, wrappers: int
+    peer: ScriptedDaemon, tmp_path: Path, wrappers: int, number: signal.Signals
 ) -> None:
     with launched(tmp_path, wrappers=wrappers) as client, ExitStack() as stack:
         seat = peer.seat()
@@ -93,7 +95,7 @@ def test_when_the_client_is_killed_the_door_leaves_though_its_input_stays_open(
         has_left = stack.enter_context(watch_exit(client.door))
         wait_past_start(time.monotonic())
 
-        client.top.kill()
+        client.top.send_signal(number)
 
         assert seat.line() == b"", "the daemon is told that the client is gone"
         assert has_left(BOUND)

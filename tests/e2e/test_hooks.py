@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 from tests.support.daemon_home import BOUND, Home, eventually, until
 from tests.support.hook_process import HookProcess, command_line, decision, payload, run_hook
@@ -31,14 +32,31 @@ async def newest_call(person: Person, about: str) -> Json:
 
 def start_client(home: Home, code: str, *words: str) -> subprocess.Popen[bytes]:
     """A program of its own in the place of a client."""
-    return subprocess.Popen([sys.executable, "-c", code, *words], env=home.environment, stdin=subprocess.PIPE)
+    argv, pipe = [sys.executable, "-c", code, *words], subprocess.PIPE
+    return subprocess.Popen(argv, env=home.environment, stdin=pipe, stdout=pipe)
 
 
 def end_client(client: subprocess.Popen[bytes]) -> None:
     client.kill()
     client.wait(BOUND)
-    assert client.stdin is not None
-    client.stdin.close()
+    for pipe in (client.stdin, client.stdout):
+        assert pipe is not None
+        pipe.close()
+
+
+def find_own_seconds(home: Home, sent: Json) -> float:
+    """The time that a hook takes more than the start of its program. The least of some tries: the machine may be busy."""
+    hook = command_line(["claude"])
+    start = [*hook[: hook.index("-m")], "-c", "import handrail.__main__, handrail.door.hook"]
+
+    def run(words: list[str]) -> float:
+        began = time.monotonic()
+        subprocess.run(
+            words, input=json.dumps(sent).encode(), env=home.environment, capture_output=True, check=False
+        )
+        return time.monotonic() - began
+
+    return min(run(hook) for _ in range(5)) - min(run(start) for _ in range(5))
 
 
 async def test_an_allowed_command_runs_and_its_report_settles_the_call(
@@ -249,11 +267,12 @@ async def test_a_payload_of_50_megabytes_is_refused_without_being_sent(
 
 async def test_without_a_daemon_a_call_is_refused_at_once_and_a_report_is_silent(workspace: Path) -> None:
     home = Home(workspace / "home", "")
-    began = time.monotonic()
-    status, _, err = await run_hook(home, payload(workspace, "Bash", {"command": "ls"}))
+    began, sent = time.monotonic(), payload(workspace, "Bash", {"command": "ls"})
+    status, _, err = await run_hook(home, sent)
     took = time.monotonic() - began
     assert (status, "is not running" in err) == (2, True)
     assert took < BOUND / 10, "it must not wait for a daemon, nor start one"
+    assert find_own_seconds(home, sent) < 0.1, "what it takes besides the start of the program"
     assert not home.places.database.exists()
     for event in ("PostToolUse", "Stop", "Notification", "SessionStart", "UserPromptSubmit"):
         assert await run_hook(home, payload(workspace, "Bash", {}, event)) == (0, "", ""), event
@@ -383,6 +402,52 @@ async def test_the_permission_prompt_tool_answers_in_one_text_block(
 
         bad = await client.use("approve", tool_name="", input={})
         assert json.loads(bad.text)["behavior"] == "deny"
+
+
+PROMPTING = """
+import json, subprocess, sys
+door = subprocess.Popen(
+    [sys.executable, "-m", "handrail", "mcp", "--workspace", sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+)
+about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "claude-code", "version": "1"}}
+asked = {"tool_name": "mcp__handrail__execute_command", "input": {"command": "ls"}, "tool_use_id": sys.argv[2]}
+for about in (
+    {"id": 1, "method": "initialize", "params": about},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/call", "params": {"name": "approve", "arguments": asked}},
+):
+    door.stdin.write(json.dumps({"jsonrpc": "2.0", **about}).encode() + b"\\n")
+door.stdin.flush()
+answers = (json.loads(line) for line in door.stdout)
+print(next(each["result"]["content"][0]["text"] for each in answers if each.get("id") == 2))
+door.stdin.close()
+door.wait()
+"""
+"""A client that asks the permission prompt tool about a call of a server with our name."""
+
+
+@pytest.mark.parametrize(
+    ("option", "is_ours"),
+    [
+        (["--permission-prompt-tool", "mcp__handrail__approve"], True),
+        (["--permission-prompt-tool=mcp__handrail__approve"], True),
+        (["--permission-prompt-tool", "mcp__guard__approve"], False),
+        ([], False),
+    ],
+)
+async def test_the_permission_prompt_tool_asks_about_a_server_that_only_has_our_name(
+    shared_home: Home, shared_person: Person, workspace: Path, option: list[str], *, is_ours: bool
+) -> None:
+    person, before = shared_person, len(await shared_person.get("calls"))
+    with start_client(shared_home, PROMPTING, str(workspace), f"toolu_{option}", *option) as client:
+        if not is_ours:
+            asked = await person.question("handrail: execute_command")
+            assert "Handrail's name" in asked["claims"][-1]["opaque"]
+            await person.deny("handrail: execute_command", "who is this?")
+        told, _ = await anyio.to_thread.run_sync(lambda: client.communicate(timeout=BOUND))
+    decided = json.loads(told)
+    assert (decided["behavior"] == "allow") == is_ours, decided
+    assert len(await person.get("calls")) == before + (not is_ours)
 
 
 GREETING = """

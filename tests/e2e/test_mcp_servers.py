@@ -348,6 +348,24 @@ async def test_a_question_during_several_calls_is_refused_if_it_has_to_end_one_o
         assert who.asked == []
 
 
+async def test_a_client_that_accepts_every_elicitation_approves_nothing(
+    served: Home, person: Person, trusted: Path
+) -> None:
+    who = Counterpart()
+    stdio_server = stdio(served, trusted)
+    async with (
+        Client(stdio_server, mode="legacy", elicitation_callback=who.elicit, cache=None) as client,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(client.call_tool, "write_file", {"path": "elicited.txt", "content": "no"})
+        question = await person.question("elicited.txt")
+        waiting = await person.get(f"approvals/{question['id']}")
+        await person.deny("elicited.txt")
+
+    assert (waiting["status"], who.asked) == ("open", [])
+    assert not (trusted / "elicited.txt").exists()
+
+
 async def test_progress_logs_resources_prompts_and_completions_pass(
     served: Home, person: Person, trusted: Path, folder: Path
 ) -> None:

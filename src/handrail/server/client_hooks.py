@@ -233,21 +233,21 @@ class Hooks:
         """Whether the client is an agent that Handrail hosts, or was started by one."""
         return bool(report.mark) and hmac.compare_digest(report.mark.encode(), self._known.mark.encode())
 
-    async def approve(self, caller: Caller, tool: str, input: Json, call: str) -> Verdict:
+    async def approve(self, caller: Caller, tool: str, input: Json, call: str, doubt: str = "") -> Verdict:
         """Judge a tool call about which Claude Code asks through its permission prompt tool.
 
-        No one reports its end, unless a hook asked about the same call before. Raises ValueError.
+        `doubt` says why a server with our name may not be ours. No one reports the end of the call, unless a hook asked
+        about the same call before. Raises ValueError.
         """
         dialect = self._dialects[CLAUDE]
-        about: Json = {
-            "hook_event_name": "PreToolUse",
-            "session_id": caller.key,
-            "cwd": caller.workspace or "",
-        }
+        cwd = caller.workspace or ""
+        about: Json = {"hook_event_name": "PreToolUse", "session_id": caller.key, "cwd": cwd}
         payload: Json = {**about, "tool_name": tool, "tool_input": input, "tool_use_id": call}
         event = replace(dialect.read(payload, {}), kind="permission")
         if event.work is not None and event.work.ours:
-            return Verdict(effect="allow")
+            if not doubt:
+                return Verdict(effect="allow")
+            event = replace(event, work=replace(event.work, ours=False, warning=doubt))
         work = OpenWork(event, partial(read_edited, dialect, payload, input, {}), dialect.edits, None)
         verdict = await self.decide(CLAUDE, work, caller, math.inf)
         if work.begun:

@@ -16,7 +16,7 @@ EXPORTS = {
     "output.tail": "KeptRange Tail",
     "person_check": (
         "DoorLaunchers Identity OTHER_USER explain_no_person find_ancestors find_tty find_waiting_process is_other_user "
-        "runs_inside_handrail wait_for_exit"
+        "read_arguments runs_inside_handrail wait_for_exit"
     ),
     "pipe_process": "PipeProcess",
     "retention": "Retention",

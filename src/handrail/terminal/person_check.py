@@ -44,13 +44,14 @@ class DoorLaunchers:
         self.on_change: list[Callable[[], None]] = []
         """Called after each change, which may make an agent of a process that decides now."""
 
-    def launched_server(self, connection: socket.socket) -> None:
-        """Record the process that started this door as its MCP server, whether it is marked or not."""
+    def launched_server(self, connection: socket.socket) -> "WaitingProcess | None":
+        """Record and return the process that started this door as its MCP server, whether it is marked or not."""
         client = find_waiting_process(connection)
         if client is not None and client.identity not in self._servers:
             living = [each for each in self._servers if lineage.identity(each[0]) == each]
             self._servers = dict.fromkeys([*living, client.identity][-MOST_LAUNCHERS:])
             self._keep()
+        return client
 
     def has_server(self, client: Identity) -> bool:
         """Whether a process has started a door as its MCP server."""
@@ -253,6 +254,16 @@ def find_tty(pid: int) -> str:
     if major in range(136, 144):  # pseudo-terminals, 256 for each number
         return f"pts/{(major - 136) * 256 + minor}"
     return f"tty{minor}" if major == 4 else ""  # virtual consoles
+
+
+def read_arguments(process: Identity) -> tuple[str, ...]:
+    """The command line of a process; empty if it has ended or cannot be read."""
+    try:
+        with open(f"/proc/{process[0]}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")[:-1]
+    except OSError:
+        return ()
+    return tuple(map(os.fsdecode, words)) if lineage.identity(process[0]) == process else ()
 
 
 async def wait_for_exit(pid: int, start: int) -> None:

@@ -1,5 +1,7 @@
 """`handrail agents`."""
 
+from pathlib import Path
+
 import pytest
 from tests.support.cli_home import Home
 
@@ -29,3 +31,20 @@ def test_our_own_agent_is_there_and_says_that_it_has_no_key_until_it_has_one(alo
     with_one = alone.ok("agents")
     assert "no key" not in with_one.out + with_one.err
     assert "handrail chat --agent handrail starts" in with_one.err
+
+
+def test_refresh_shows_the_newest_versions_and_names_what_was_not_found(
+    handrail: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    npm = tmp_path / "npm"
+    npm.write_text('#!/bin/sh\ncase "$2" in *claude*) echo 99.1.0 ;; *) exit 1 ;; esac\n')
+    npm.chmod(0o755)
+    monkeypatch.setitem(handrail.env, "PATH", f"{tmp_path}:{handrail.env['PATH']}")
+    monkeypatch.setitem(handrail.env, "PIP_NO_INDEX", "1")
+    shown = handrail.ok("agents", "--refresh")
+    (claude,) = [line for line in shown.out.splitlines() if line.split()[0] == "claude"]
+    assert "99.1.0" in claude
+    assert "No version was found for" in shown.err
+    npm.write_text("#!/bin/sh\nexit 1\n")
+    silent = handrail.run("agents", "--refresh")
+    assert (silent.code, "No registry answered" in silent.err) == (1, True)

@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.cli_home import BOUND, Agent, Home, Json
+from tests.support.cli_home import BOUND, Agent, Home, Json, Screen
 from tests.support.daemon_home import watch_exit
 
 pytestmark = pytest.mark.e2e
@@ -43,6 +44,23 @@ def test_calls_have_the_shape_that_scripts_rely_on(handrail: Home, agent: Agent)
     assert [row["id"] for row in handrail.own(handrail.ok("calls", "--status", "failed", "--json").json)] == [
         failed["id"]
     ]
+
+
+def test_the_table_fits_80_columns_and_says_when(
+    handrail: Home, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = "a-folder-with-a-long-name/and-one-more/"
+    agent.answer(agent.call("read_file", path=f"{folder}one.txt"))
+    agent.answer(agent.call("read_file", path=f"{folder}two.txt"))
+    newest, older = handrail.calls()
+    monkeypatch.setitem(handrail.env, "COLUMNS", "80")
+    with Screen(handrail, "calls") as screen:
+        *_, header, shown = screen.shows(older["id"]).rpartition("AT ")
+    lines = (header + shown).splitlines()
+    (row,) = (n for n, line in enumerate(lines) if newest["id"] in line)
+    assert max(map(len, lines)) <= 80
+    assert re.match(r"\d\d:\d\d", lines[row].strip()), lines[row]
+    assert len(lines) - row <= 6, "one call does not run down the screen"
 
 
 def test_polls_of_one_agent_in_a_row_are_one_line_of_the_table(handrail: Home, agent: Agent) -> None:

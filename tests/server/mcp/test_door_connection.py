@@ -15,11 +15,18 @@ from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from tests.support.gate_world import gate_world
+from tests.support.hook_world import build_hooks
+from tests.support.sample_tools import Patient
 from tests.support.socket_pair import BOUND, connected_pair
 
+from handrail.server.access import Access, Callers
+from handrail.server.mcp import _client_timeouts as client_timeouts
 from handrail.server.mcp import door_connection
 from handrail.server.mcp._lines import LINE_BYTES
-from handrail.server.mcp.door_connection import DoorConnection, PendingCount
+from handrail.server.mcp.door_connection import DoorConnection, DoorServer, PendingCount
+from handrail.server.mcp.mcp_endpoints import DoorPeer
+from handrail.server.mcp.mcp_server import McpServers
 
 pytestmark = pytest.mark.anyio
 
@@ -255,3 +262,35 @@ async def test_answers_that_nobody_reads_are_replaced_by_a_short_error(
         dropped = next(each for each in heard if each["id"] == 1)
         assert "have not been read" in dropped["error"]["message"]
         assert next(each for each in heard if each["id"] == 2)["result"]["content"][0]["text"] == "echo"
+
+
+@pytest.mark.parametrize("client", ["kimi-code", "Cline"])
+async def test_a_client_with_a_hard_limit_gets_its_call_back_in_time_whatever_it_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
+    monkeypatch.setattr(client_timeouts, "HARD_LIMITS", dict.fromkeys(client_timeouts.HARD_LIMITS, 0.1))
+    client_timeouts.longest_wait.cache_clear()
+    patient, peer = Patient(), DoorPeer(key="k", workspace="/w", credential="")
+    async with gate_world(tmp_path, patient, default="allow") as world, connected_pair(tmp_path) as pair:
+        mcp = McpServers(world.gate, build_hooks(world.gate), BOUND)
+        doors = DoorServer(mcp, Access(world.journal, (), b""), Callers(running=lambda _thread: None))
+        world.group.start_soon(doors.serve, pair.lines, peer)
+        about: dict[str, object] = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        asked = {"name": "patient", "arguments": {"patience": 600}, "_meta": {"progressToken": 1}}
+        for message in (
+            request(0, "initialize", {**about, "clientInfo": {"name": client, "version": "1"}}),
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            request(1, "tools/call", asked),
+        ):
+            await pair.peer.send(json.dumps(message).encode() + b"\n")
+        lines = BufferedByteReceiveStream(pair.peer)
+        answer: dict[str, Any] = {}
+        while answer.get("id") != 1:
+            answer = json.loads(await lines.receive_until(b"\n", 1 << 20))
+        (call,) = world.gate.open.values()
+        told = answer["result"]["structuredContent"]
+        assert (told["status"], told["call_id"], call.status) == ("running", call.id, "running")
+        assert call.caller.client == client
+        patient.go.set()
+        await call.settled()
+    client_timeouts.longest_wait.cache_clear()

@@ -100,7 +100,9 @@ class DoorServer:
         self._mcp.gate.mark_client_back(peer.key)
         try:
             await connection.serve(
-                self._mcp.server(ConnectionHooks(caller=caller, opened=opened, key=lambda _: key))
+                self._mcp.server(
+                    ConnectionHooks(caller=caller, opened=opened, key=lambda _: key, process=peer.process)
+                )
             )
         finally:
             self._connections.discard(connection)

@@ -188,10 +188,11 @@ class LocalSocketServer:
         elif hello.want == "mcp" and self._doors >= DOORS_MAX:
             await self._refuse_later(stream, CROWDED)
         elif hello.want == "mcp":
+            client = None
             if not hello.orphaned:
                 self._lineage.launched_door(raw)
-                self._lineage.launched_server(raw)
-            await self._serve_door(stream, lines, hello)
+                client = self._lineage.launched_server(raw)
+            await self._serve_door(stream, lines, hello, client and ClientProcess(*client))
         elif hello.want in ("hook", "canary"):
             await self._serve_hook(stream, lines, hello, raw)
         elif hello.place and hello.want == "person":
@@ -219,11 +220,15 @@ class LocalSocketServer:
         doors = is_door and self._doors + self._hooks_open >= self._most - FOR_PEOPLE
         return doors or len(self._open) > self._most
 
-    async def _serve_door(self, stream: SocketStream, lines: Lines, hello: Hello) -> None:
+    async def _serve_door(
+        self, stream: SocketStream, lines: Lines, hello: Hello, client: ClientProcess | None
+    ) -> None:
         if hello.credential and self._access.client(hello.credential) is None:
             await self._refuse(stream, CREDENTIAL_REVOKED)
             return
-        peer = DoorPeer(key=_key(hello.door), workspace=workspace_of(hello), credential=hello.credential)
+        peer = DoorPeer(
+            key=_key(hello.door), workspace=workspace_of(hello), credential=hello.credential, process=client
+        )
         self._doors += 1
         try:
             await self._welcome(stream, {})

@@ -12,6 +12,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from starlette.types import Receive, Scope, Send
 
+from handrail.clients.open_work import ClientProcess
 from handrail.gate.gate import Gate
 from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Access, Callers
@@ -37,6 +38,8 @@ class DoorPeer:
     workspace: str | None
     credential: str
     """Call credential of a hosted agent, or empty."""
+    process: ClientProcess | None = None
+    """The client, which started the door; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

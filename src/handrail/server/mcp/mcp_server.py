@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from handrail import __version__
+from handrail.clients.open_work import ClientProcess
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Reply, Request
 from handrail.gate.tool import Tool
@@ -62,6 +63,8 @@ class ConnectionHooks:
     """Event set when the client closes its response stream, for transports where the SDK does not detect that."""
     key: Callable[[Context], str] | None = None
     """Names the connection: each has its own process of each MCP server behind Handrail. Default: the caller's key."""
+    process: ClientProcess | None = None
+    """The client, for transports where that is known."""
 
 
 class McpServers:
@@ -233,7 +236,7 @@ class McpServers:
                 group.start_soon(_report_waiting, context)
             if gone is not None:
                 group.start_soon(_cancel_when_gone, gone, group.cancel_scope)
-            result = await approve(self._hooks, line.caller(context), arguments)
+            result = await approve(self._hooks, line.caller(context), arguments, line.process)
             group.cancel_scope.cancel()
             return result
         return refused_result(APPROVE.name, "The client closed its stream.")
