@@ -165,6 +165,10 @@ Notifications.
 desktop = true
 client_stops = false
 client_asks = true
+ntfy = "https://ntfy.example.org/my-secret-topic"
+webhook = ""
+after_seconds = 30
+quiet_hours = "22-7"
 """,
     ),
     Chapter(

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.config import OWN_COMMAND, BadConfig, Config, load, load_project, settings
+from handrail.config import OWN_COMMAND, BadConfig, Config, load, load_project
+from handrail.flat_settings import settings
 
 
 def written(folder: Path, text: str) -> Path:

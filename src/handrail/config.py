@@ -3,22 +3,16 @@
 Defines the name, default and limits of every setting; the modules that use a setting define its effect.
 """
 
-import hashlib
-import json
-import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from handrail.lazy_dataclass import dataclass
 from handrail.paths import own_python
 from handrail.regular_file import NotRegular, read_regular_file
-from handrail.toml_lines import find_line
+from handrail.toml_lines import find_line, flatten
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 
@@ -339,21 +333,12 @@ class BadConfig(Exception):
     """A configuration file is unreadable or invalid; the message names the file, the line and the fix."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """One value and where it came from."""
-
-    name: str
-    value: Any
-    origin: str
-
-
 SectionT = TypeVar("SectionT", Config, ProjectConfig)
 
 
 def load(path: Path) -> Config:
     """Load a configuration file; a missing file means defaults. Raises BadConfig."""
-    return read(Config, path, _read(path))
+    return read(Config, path, read_text(path))
 
 
 def load_project(path: Path, text: str) -> ProjectConfig:
@@ -363,7 +348,7 @@ def load_project(path: Path, text: str) -> ProjectConfig:
 
 def read(kind: type[SectionT], path: Path, text: str) -> SectionT:
     try:
-        config = kind.model_validate(_parse(path, text))
+        config = kind.model_validate(parse(path, text))
     except ValidationError as error:
         raise BadConfig(_describe_error(kind, path, text, error)) from None
     for index, rule in enumerate(config.rules):
@@ -379,74 +364,7 @@ def config_error(path: Path, line: int, problem: str) -> BadConfig:
     )
 
 
-def settings(path: Path) -> list[Setting]:
-    """List every value with its origin, in the order of the configuration reference."""
-    config, text = load(path), _read(path)
-    in_file = _flatten(_parse(path, text))
-    values = _flatten(config.model_dump(mode="json", exclude={"rules"}))
-
-    def origin(name: str) -> str:
-        return f"{path}:{find_line(text, name.split('.'))}" if name in in_file else "default"
-
-    plain = [Setting(name=name, value=value, origin=origin(name)) for name, value in values.items()]
-    return [*plain, *(_rule_setting(path, number, rule) for number, rule in enumerate(config.rules, 1))]
-
-
-MASKED = "••••••"
-_SECRET_NAMES = re.compile(r"(?i)(^|[._-])(token|secret|password|key|webhook|ntfy|auth)s?$")
-
-
-def mask_secrets(setting: Setting) -> Setting:
-    """The setting as it may be shown: what an agent's environment or a secret holds is replaced."""
-    return replace(setting, value=_masked(setting.name, setting.value))
-
-
-def _masked(name: str, value: Any) -> Any:
-    if isinstance(value, dict):
-        inside = cast("dict[str, Any]", value)
-        is_env = name.rpartition(".")[2] in ("env", "headers")
-        return {key: MASKED if is_env and each else _masked(key, each) for key, each in inside.items()}
-    if isinstance(value, list):
-        return [_masked(name, each) for each in cast("list[Any]", value)]
-    is_secret = _SECRET_NAMES.search(name) or ".env." in name or ".headers." in name
-    return MASKED if value and isinstance(value, str) and is_secret else value
-
-
-def describe_settings(config: Config) -> dict[str, str]:
-    """Every value that is not the default, as JSON by name. Secrets in `agents` and `servers` are hashed."""
-    values = config.model_dump(mode="json", exclude_defaults=True, exclude={"rules", "agents", "servers"})
-    flat = {name: _as_json(value) for name, value in _flatten(values).items()}
-    if config.ahp.token:
-        flat["ahp.token"] = _as_json(_hash(config.ahp.token))
-    for number, rule in enumerate(config.rules, 1):
-        flat[f"rules[{number}]"] = _as_json(rule.model_dump(mode="json", exclude_defaults=True))
-    named = [*(("agents", each) for each in config.agents), *(("servers", each) for each in config.servers)]
-    for kind, each in named:
-        fields = each.model_dump(mode="json", exclude_defaults=True)
-        fields["env"] = {name: _hash(value) for name, value in each.env.items()}
-        flat[f"{kind}.{each.name}"] = _as_json(fields)
-    return flat
-
-
-def hash_settings(settings: Mapping[str, str]) -> str:
-    """A digest that is equal for equal settings, whatever the order or the comments in the file."""
-    return _hash(json.dumps(settings, sort_keys=True))
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _rule_setting(path: Path, number: int, rule: RuleSection) -> Setting:
-    value = rule.model_dump(mode="json", exclude_defaults=True)
-    return Setting(name=f"rules[{number}]", value=value, origin=f"{path}:{rule.line}")
-
-
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
     try:
         return read_regular_file(path).decode()
     except FileNotFoundError:
@@ -461,7 +379,7 @@ def _read(path: Path) -> str:
         raise BadConfig(f"{path} is not UTF-8. Save it as UTF-8, or remove it.") from None
 
 
-def _parse(path: Path, text: str) -> dict[str, Any]:
+def parse(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -495,18 +413,8 @@ def _setting_name(location: list[str]) -> str:
 def _known_names(kind: type[BaseModel], location: list[str]) -> str:
     if location[0] == "rules":
         return ", ".join(RuleSection.model_fields)
-    return ", ".join(_flatten(kind().model_dump()))
+    return ", ".join(flatten(kind().model_dump()))
 
 
 def _in_project(kind: type[BaseModel]) -> str:
     return " in a project's file" if kind is ProjectConfig else ""
-
-
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, dict):
-            flat |= _flatten(cast("dict[str, Any]", value), f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

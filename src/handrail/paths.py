@@ -67,6 +67,11 @@ class Places:
         return self.config_dir / "config.toml"
 
     @property
+    def own_folders(self) -> tuple[Path, ...]:
+        """Handrail's own folders, which are protected."""
+        return self.config_dir, self.data, self.state
+
+    @property
     def database(self) -> Path:
         return self.data / "handrail.db"
 

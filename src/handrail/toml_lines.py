@@ -1,6 +1,8 @@
-"""Line numbers of settings in a TOML file, for error messages."""
+"""Settings of a TOML file by their dotted names, and the lines that they stand in."""
 
 import re
+from collections.abc import Mapping
+from typing import Any, cast
 
 
 def find_line(text: str, location: list[str]) -> int:
@@ -25,3 +27,14 @@ def _table_location(name: str, in_array: bool, counts: dict[str, int]) -> list[s
         return name.split(".")
     index = counts[name] = counts.get(name, -1) + 1
     return [*name.split("."), str(index)]
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as one table of dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            flat |= flatten(cast("dict[str, Any]", value), f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

@@ -21,7 +21,7 @@ EVERYONE = {
     "regular_file",
     "toml_lines",
 }
-ALMOST = {*EVERYONE, "config"}
+ALMOST = {*EVERYONE, "config", "flat_settings"}
 BARE = {*EVERYONE, "keeper", "door", "launcher"}  # packages that use the standard library only
 
 MAY_IMPORT = {
@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "regular_file": set[str](),
     "toml_lines": set[str](),
     "config": EVERYONE,
+    "flat_settings": {*EVERYONE, "config"},
     "provider_keys": EVERYONE,
     "keeper": EVERYONE,
     "door": {*EVERYONE, "keeper.lineage", "keeper.protocol"},

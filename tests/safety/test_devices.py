@@ -114,6 +114,7 @@ async def test_without_a_devices_bearer_only_files_and_the_sign_in_are_reached(
 async def test_a_device_reaches_what_people_use_but_not_agents_and_not_who_may_decide(bench: Bench) -> None:
     kept = {"POST /api/code", "POST /api/down", "POST /api/credentials", "DELETE /api/credentials/{id}"}
     kept |= {"POST /api/policy/accept", "POST /api/policy/expect", "POST /api/editors/{id}/pair"}
+    kept |= {"PUT /api/keys/{provider}", "DELETE /api/keys/{provider}"}
     kept |= {"POST /api/editors/{id}/refuse", "POST /api/devices/listener", "DELETE /api/devices/listener"}
     for target in ALL:
         expected = target.area != "agent" and str(target) not in kept and target.path != "/gallery"
@@ -131,12 +132,14 @@ async def test_devices_that_leave_high_risk_to_the_desk_change_no_rule_and_no_te
     for method, path in (
         *(("POST", "/api/rules"), ("DELETE", "/api/rules/r1"), ("POST", "/api/folders/trust")),
         *(("POST", "/api/terminals"), ("POST", "/api/terminals/t1/input"), ("POST", "/api/undo/c1")),
+        *(("PATCH", "/api/rules/r1"), ("POST", "/api/rules/r1/move"), ("DELETE", "/api/pause")),
     ):
         assert not await bench.reaches(bench.device, Target(method, path), "device"), path
     for method, path in (
         ("POST", "/api/rules/test"),
         ("GET", "/api/terminals"),
         ("POST", "/api/calls/c1/cancel"),
+        ("PUT", "/api/pause"),
     ):
         assert await bench.reaches(bench.device, Target(method, path), "device"), path
 

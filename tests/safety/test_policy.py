@@ -279,7 +279,7 @@ def test_a_config_that_changes_after_the_person_restarted_is_not_taken_up(ground
     digest = ground.account.run(
         ground.account.python,
         "-c",
-        "import sys, pathlib; from handrail.config import *; from handrail.config import describe_settings as d, "
+        "import sys, pathlib; from handrail.config import *; from handrail.flat_settings import describe_settings as d, "
         "hash_settings as h; print(h(d(load(pathlib.Path(sys.argv[1])))))",
         str(ground.account.home / "config.toml"),
     ).stdout.strip()

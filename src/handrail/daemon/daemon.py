@@ -17,7 +17,7 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
-from anyio.abc import SocketListener, TaskGroup
+from anyio.abc import TaskGroup
 
 from handrail.agents.conversation.agent_sessions import McpEntryBuilder
 from handrail.clients.hooks import DIALECTS
@@ -244,8 +244,9 @@ class Daemon:
             callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
             wait_seconds = self._config.command.wait_seconds
+            own = self._places.own_folders
             servers = build_servers(
-                self._config, foundation.terminals, gate, self._tools, self._own_folders, foundation.policy
+                self._config, foundation.terminals, gate, self._tools, own, foundation.policy
             )
             mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell, servers)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
@@ -344,7 +345,7 @@ class Daemon:
             policy=foundation.policy,
             terminals=foundation.terminals,
             settings=foundation.settings,
-            undo=Undo(foundation.records, foundation.journal, self._blobs, self._own_folders),
+            undo=Undo(foundation.records, foundation.journal, self._blobs, self._places.own_folders),
             marked=self._marked,
             access=access,
             launchers=launchers,
@@ -430,7 +431,9 @@ class Daemon:
         group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)
         group.start_soon(web.serve, listeners)
-        group.start_soon(local.serve, await self._listen_on_socket(), budget.local)
+        self._places.daemon_socket.unlink(missing_ok=True)
+        listener = await anyio.create_unix_listener(self._places.daemon_socket, mode=0o600)
+        group.start_soon(local.serve, listener, budget.local)
         group.start_soon(create_first_thread, context)
         self._daemon_file.put_up(context.url)
         if self._announce:
@@ -441,13 +444,8 @@ class Daemon:
                 ).run
             )
 
-    @property
-    def _own_folders(self) -> tuple[Path, ...]:
-        """Handrail's own folders, which are protected."""
-        return self._places.config_dir, self._places.data, self._places.state
-
     def _build_toolbox(self, gate: Gate, foundation: Foundation) -> Toolbox:
-        own = self._own_folders
+        own = self._places.own_folders
         context = ToolContext(
             terminals=foundation.terminals,
             records=foundation.records,
@@ -483,10 +481,6 @@ class Daemon:
         return await restore_all(
             gate, foundation.records, terminals, events, threads, self._survivors, crashed=crashed
         )
-
-    async def _listen_on_socket(self) -> SocketListener:
-        self._places.daemon_socket.unlink(missing_ok=True)
-        return await anyio.create_unix_listener(self._places.daemon_socket, mode=0o600)
 
     async def _stop_on_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:

@@ -13,7 +13,8 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from handrail.config import Config, DevicesSection, describe_settings
+from handrail.config import Config, DevicesSection
+from handrail.flat_settings import describe_settings
 from handrail.gate.rules.accepted_policy import AcceptedPolicy, FoundPolicy
 from handrail.gate.rules.policy_snapshot import Baseline, PolicySnapshot, decode_baseline
 from handrail.keeper.protocol import RESTART_KEY, Done, Remember

@@ -31,7 +31,7 @@ DESK_PATHS = (
 )
 """What no device changes: who else may sign in or decide, and whether Handrail runs."""
 HIGH_RISK_PATHS = ("/api/rules", "/api/folders", "/api/terminals", "/api/undo")
-"""What a device with limited rights does not change."""
+"""What a device with limited rights does not change. It may pause the agents, but not resume them."""
 _READS = ("/api/rules/test", "/api/rules/propose")
 """POST, but they change nothing."""
 AT_DESK = (
@@ -87,7 +87,9 @@ class DeviceGuard(Guard):
             return None
         if path.startswith(DESK_PATHS):
             return Refusal(403, AT_DESK)
-        return Refusal(403, HIGH_RISK) if person.limited and path.startswith(HIGH_RISK_PATHS) else None
+        resumes = path == "/api/pause" and scope["method"] == "DELETE"
+        is_high = resumes or path.startswith(HIGH_RISK_PATHS)
+        return Refusal(403, HIGH_RISK) if person.limited and is_high else None
 
 
 class Attempts:

@@ -109,7 +109,8 @@ def expect_config(link: Link) -> None:
 
     Does nothing while the running daemon holds changes back: those need `handrail rules accept`.
     """
-    from handrail.config import describe_settings, hash_settings, load  # noqa: PLC0415 - pydantic
+    from handrail.config import load  # noqa: PLC0415 - pydantic
+    from handrail.flat_settings import describe_settings, hash_settings  # noqa: PLC0415 - pydantic
 
     digest = hash_settings(describe_settings(load(Places.find(os.environ).config)))
     try:

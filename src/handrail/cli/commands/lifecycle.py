@@ -208,8 +208,9 @@ def _run_daemon(port: int | None, announce: bool) -> int:
 
 def _check_config() -> bool:
     """Whether the configuration sets a port. Raises Failure for an invalid one: here, not in the log of a dead daemon."""
-    from handrail.config import BadConfig, settings  # noqa: PLC0415 - pydantic, which most commands do without
+    from handrail.config import BadConfig  # noqa: PLC0415 - pydantic, which most commands do without
     from handrail.doctor.checks import check_rules  # noqa: PLC0415 - imports the rules engine
+    from handrail.flat_settings import settings  # noqa: PLC0415 - pydantic, which most commands do without
 
     path = Places.find(os.environ).config
     try:

@@ -144,8 +144,9 @@ def config(
     as_json_: AsJson = False,
 ) -> None:
     """Show the effective settings."""
-    from handrail.config import BadConfig, mask_secrets, settings  # noqa: PLC0415 - pydantic, which most commands do without
+    from handrail.config import BadConfig  # noqa: PLC0415 - pydantic, which most commands do without
     from handrail.doctor.checks import check_rules  # noqa: PLC0415 - imports the rules engine
+    from handrail.flat_settings import mask_secrets, settings  # noqa: PLC0415 - pydantic, which most commands do without
 
     path = Places.find(os.environ).config
     try:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
-from handrail.config import hash_settings
+from handrail.flat_settings import hash_settings
 from handrail.gate.rules.policy import describe_rule
 from handrail.lazy_dataclass import dataclass
 from handrail.store.events import FolderDistrusted, FolderTrusted, RuleAdded

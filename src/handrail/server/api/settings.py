@@ -6,7 +6,8 @@ from typing import Any
 import anyio.to_thread
 from fastapi import APIRouter, Request
 
-from handrail.config import BadConfig, mask_secrets, settings
+from handrail.config import BadConfig
+from handrail.flat_settings import mask_secrets, settings
 from handrail.gate import person_actions
 from handrail.paths import Places
 from handrail.server.api.models import Wire
