@@ -173,6 +173,7 @@ async def test_a_thread_with_an_agent_is_held_in_the_sidebar(
 ) -> None:
     opened = {"agent": "scripted", "workspace": str(folder), "title": "Talk in the editor"}
     thread = await shared_person.post("threads", opened)
+    await workbench.open_sidebar()
     title = workbench.page.locator(".part.sidebar .pane-header .title").first
     await expect(title).to_have_text(re.compile("inbox", re.IGNORECASE), timeout=MS)
     await workbench.run("Handrail: Open Thread")
