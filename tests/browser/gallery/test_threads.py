@@ -161,7 +161,9 @@ def test_a_new_thread_is_with_the_agent_used_last_and_says_what_another_lacks(pa
     expect(new.get_by_role("radio", name="opencode")).to_be_checked()
     expect(new.get_by_role("note")).to_have_count(0)
     new.get_by_role("radio", name="Handrail").check()
-    expect(new.get_by_role("note")).to_contain_text("no key for a model. handrail keys set anthropic")
+    new.get_by_placeholder("Paste an API key").fill("sk-ant-1")
+    new.get_by_role("button", name="Save key").click()
+    expect(remarks(page)).to_contain_text("stored a key of anthropic")
 
 
 def test_commands_are_offered_while_they_are_typed(page: Page, site: str) -> None:
