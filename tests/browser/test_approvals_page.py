@@ -451,7 +451,7 @@ async def test_the_rules_are_tested_made_and_revoked_in_their_view(
     await tab.sees(tester, "→ allow, by rule")
 
     scope = {"effect": "allow", "scope": "project", "workspace": str(workspace)}
-    other = await shared_person.post("rules", {**scope, "command": "git push -f"})
+    await shared_person.post("rules", {**scope, "command": "git push -f"})
     allows = rules.get_by_role("region", name="Allow", exact=True).locator("li", has_text="git push")
     await expect(allows).to_have_text([re.compile("git push …"), re.compile("git push -f …")], timeout=MS)
     await made.focus()
@@ -459,7 +459,14 @@ async def test_the_rules_are_tested_made_and_revoked_in_their_view(
     await expect(allows).to_have_text([re.compile("git push -f …"), re.compile("git push …")], timeout=MS)
     await expect(made).to_be_focused(timeout=MS)
     await tab.sees(tester.locator("li.decides"), "git push -f …")
-    await shared_person.ask("DELETE", f"rules/{other['id']}")
+    await allows.first.get_by_role("button", name="Edit rule").click()
+    form = tab.page.get_by_role("dialog", name="Change rule")
+    await form.get_by_label("Pattern").fill("git push --force")
+    await form.get_by_role("button", name="Change rule").click()
+    await expect(allows).to_have_text(
+        [re.compile("git push --force …"), re.compile("git push …")], timeout=MS
+    )
+    await allows.first.get_by_role("button", name="Revoke rule").click()
     await expect(allows).to_have_count(1, timeout=MS)
 
     await made.get_by_role("button", name="Edit rule").click()

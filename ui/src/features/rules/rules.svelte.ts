@@ -14,23 +14,17 @@ export class RuleStore {
   /** Shows the rules as they apply in this folder; empty shows all. */
   folder = $state("");
   readonly api: Api;
-  private asking = false;
+  private asking: Promise<void> | null = null;
   private again = false;
 
   constructor(api: Api) {
     this.api = api;
   }
 
-  /** One request at a time: events during a request lead to one more. */
-  async refresh(): Promise<void> {
+  /** One request at a time: events during a request lead to one more. Resolves after the last one. */
+  refresh(): Promise<void> {
     this.again = true;
-    if (this.asking) return;
-    this.asking = true;
-    while (this.again) {
-      this.again = false;
-      await this.ask();
-    }
-    this.asking = false;
+    return (this.asking ??= this.askAgain());
   }
 
   /** Shows the rules as they apply in this folder. */
@@ -47,22 +41,15 @@ export class RuleStore {
 
   /** Resolves to an error message, or "". */
   async make(body: RuleBody): Promise<string> {
-    try {
-      const { words } = await this.api.makeRule(body);
-      toasts.show(`Made: ${words}`);
-      await this.refresh();
-      return "";
-    } catch (error) {
-      if (error instanceof ApiError && error.status !== 401) return error.message;
-      showError(error);
-      return "";
-    }
+    const made = await this.add(body);
+    return typeof made === "string" ? made : "";
   }
 
-  /** Makes the changed rule, then revokes the one that it was. Resolves to an error message, or "". */
+  /** Makes the changed rule in the place of the one that it was, which it revokes. Resolves to an error message, or "". */
   async replace({ rule, words }: RuleView, body: RuleBody): Promise<string> {
-    const problem = await this.make(body);
-    if (problem) return problem;
+    const made = await this.add(body);
+    if (typeof made === "string") return made;
+    if (made.rule.effect === rule.effect && made.rule.scope === rule.scope) await this.move(made, rule.id);
     const back = ruleBody(rule, Date.now());
     await this.done(() => this.api.revoke(rule.id), () => back && toasts.offer(`Changed: ${words}`, "Bring the old one back", () => void this.make(back)));
     return "";
@@ -105,6 +92,20 @@ export class RuleStore {
     return this.done(() => this.api.distrust(folder), () => toasts.show(`No longer trusted: ${folder}`));
   }
 
+  /** Resolves to the new rule, to an error message, or to "" if a toast has shown the error. */
+  private async add(body: RuleBody): Promise<RuleView | string> {
+    try {
+      const made = await this.api.makeRule(body);
+      toasts.show(`Made: ${made.words}`);
+      await this.refresh();
+      return made;
+    } catch (error) {
+      if (error instanceof ApiError && error.status !== 401) return error.message;
+      showError(error);
+      return "";
+    }
+  }
+
   private async done(act: () => Promise<unknown>, then: () => void): Promise<boolean> {
     try {
       await act();
@@ -116,6 +117,14 @@ export class RuleStore {
       void this.refresh();
     }
     return true;
+  }
+
+  private async askAgain(): Promise<void> {
+    while (this.again) {
+      this.again = false;
+      await this.ask();
+    }
+    this.asking = null;
   }
 
   private async ask(): Promise<void> {
