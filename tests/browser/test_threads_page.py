@@ -440,7 +440,7 @@ async def test_five_thousand_messages_are_imported_opened_and_an_old_one_is_foun
     file = tmp_path / "long.json"
     file.write_text(json.dumps(_long(5000)))
     await go(tab)
-    await tab.page.locator('input[type="file"]').set_input_files(file)
+    await tab.page.get_by_role("region", name="Threads").locator('input[type="file"]').set_input_files(file)
     await tab.sees(pane(tab), "Message 4999.")
     drawn = await pane(tab).locator("[data-message]").count()
     assert drawn < 90

@@ -30,7 +30,7 @@ from handrail.gate import tool as undo
 from handrail.keeper import protocol as keeper
 from handrail.keeper.message_framing import name_of
 from handrail.server.api import approval_models
-from handrail.server.mcp import local_socket, mcp_server
+from handrail.server.mcp import local_socket, tool_results
 from handrail.server.mcp.mcp_server import ConnectionHooks, McpServers
 from handrail.server.openapi import describe
 from handrail.store import values
@@ -225,7 +225,7 @@ def collect_words() -> str:
     return as_json(
         {
             "call status": words_of(Status),
-            "call status, to agents": words_of(mcp_server.WireStatus),
+            "call status, to agents": words_of(tool_results.WireStatus),
             "call outcome": words_of(values.Ending),
             "call assurance": words_of(values.Assurance),
             "claim action": words_of(values.Action),

@@ -112,7 +112,7 @@ async def test_a_rule_that_refuses_is_told_to_the_agent_and_no_answer_overrides_
         ({"command": "git status", "scope": "user", "match": ["git push"]}, "git push"),
         ({"command": "git status", "workspace": "somewhere"}, "names no folder"),
         ({"path": "../up", "scope": "user"}, "goes up"),
-        ({"effect": "deny", "server": "github", "scope": "user"}, "would never match"),
+        ({"effect": "deny", "server": "github", "host": "a.org", "scope": "user"}, "takes no command"),
     ],
 )
 async def test_a_rule_that_cannot_be_is_refused_with_a_sentence(

@@ -199,6 +199,15 @@ class Workbench:
         return self.status_bar.locator('[id="handrail.handrail.handrail.status"]')
 
     @property
+    def badge(self) -> Locator:
+        """The number at our icon in the activity bar."""
+        return (
+            self.page.locator(".activitybar")
+            .get_by_role("tab", name=re.compile("^Handrail"))
+            .locator(".badge-content")
+        )
+
+    @property
     def diff_buttons(self) -> Locator:
         """The buttons in the title of the active editor."""
         return self.page.locator(".editor-group-container.active .editor-actions")

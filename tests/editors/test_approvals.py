@@ -40,11 +40,13 @@ async def test_a_notification_answers_a_question_of_medium_risk(
         toast = notification(workbench, "touch made-by-an-agent")
         await expect(toast).to_contain_text("MEDIUM risk", timeout=MS)
         await expect(workbench.counter).to_contain_text("1", timeout=MS)
+        await expect(workbench.badge).to_have_text("1", timeout=MS)
 
         await toast.get_by_role("button", name="Allow once").click()
 
         assert (await asked.told()).status == "done"
         await expect(workbench.counter).to_have_text(re.compile(r"^\s*0\s*$"), timeout=MS)
+        await expect(workbench.badge).to_be_hidden(timeout=MS)
     await until((folder / "made-by-an-agent").exists)
 
 
@@ -105,6 +107,10 @@ async def test_the_palette_completes_and_cancels_calls(
         await workbench.run("Handrail: Stop All Calls")
         await workbench.confirm("Cancel them")
         assert [(await one.told()).status for one in (second, fourth)] == ["cancelled", "cancelled"]
+
+    await workbench.run("Handrail: Connect an Agent")
+    listed = workbench.page.locator(".xterm-rows").filter(has_text="jetbrains")
+    await expect(listed.first).to_be_visible(timeout=MS)  # the clients and editors that it connects
 
 
 async def test_a_second_window_without_a_folder_needs_no_pairing_of_its_own(
@@ -191,6 +197,10 @@ def read(path: Path) -> str:
     return path.read_text()
 
 
+def changed_lines(diff: str) -> list[str]:
+    return [line for line in diff.splitlines() if line[0] in "+-" and line[:3] not in ("+++", "---")]
+
+
 async def test_a_proposal_edited_in_the_diff_editor_is_written_as_edited_and_undone(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path, notes: Path
 ) -> None:
@@ -204,14 +214,23 @@ async def test_a_proposal_edited_in_the_diff_editor_is_written_as_edited_and_und
         await page.keyboard.press("Control+End")
         await page.keyboard.type("four by me")
         await expect(right).to_contain_text("four by me")
-        assert read(notes) == "one\ntwo\nthree\n"
+        await page.keyboard.press("Control+S")
+        tab = page.get_by_role("tab", name=re.compile("←"))
+        await expect(tab).not_to_have_class(re.compile("dirty"), timeout=MS)
+        await tab.locator(".tab-actions .action-label").click()
+        await expect(tab).to_have_count(0, timeout=MS)
+        assert read(notes) == "one\ntwo\nthree\n", "saving changes the proposal, not the file"
+        await workbench.open_diff("notes.txt")
+        await expect(right).to_contain_text("four by me", timeout=MS)
 
         await workbench.answer_diff("Allow as Edited")
 
         told = await asked.told()
     assert read(notes) == "one\n2\nthree\nfour by me"
     assert told.status == "done"
-    assert "four by me" in told.text
+    assert changed_lines(told.data["applied"]) == ["-two", "+2", "+four by me"]
+    assert changed_lines(told.data["review"]["patch"]) == ["+four by me"]
+    assert told.data["review"]["patch"].rstrip("\n") in told.text, "a model reads the text only"
 
     await workbench.open_file("notes.txt")
     lens = page.locator(".codelens-decoration a").filter(has_text=re.compile("written by call .* undo"))
@@ -224,18 +243,25 @@ async def test_a_proposal_edited_in_the_diff_editor_is_written_as_edited_and_und
 async def test_a_proposal_is_allowed_as_it_is_and_undone_from_the_palette(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path, notes: Path
 ) -> None:
+    cursor = workbench.status_bar.get_by_role("button", name=re.compile("^Ln "))
     async with agent(shared_home, folder, shared_person, transport="http") as client:
-        asked = client.ask("edit_file", path="notes.txt", old_string="two", new_string="zwei")
+        before = "".join(f"line {number}\n" for number in range(1, 101))
+        (folder / "notes.txt").write_text(before)
+        after = before.replace("line 20\n", "zwanzig\n").replace("line 90\n", "neunzig\n")
+        asked = client.ask("write_file", path="notes.txt", content=after)
         await workbench.open_diff("notes.txt")
+        await expect(cursor).to_contain_text("Ln 20,", timeout=MS)  # the editor begins at the first change
+        await workbench.run("Handrail: Next Hunk")
+        await expect(cursor).to_contain_text("Ln 90,", timeout=MS)
         await workbench.answer_diff("Allow")
         assert (await asked.told()).status == "done"
-    assert read(notes) == "one\nzwei\nthree\n"
+    assert read(notes) == after
     await workbench.open_file("notes.txt")
     await expect(workbench.page.locator(".codelens-decoration a").first).to_be_visible(timeout=MS)
 
     await workbench.run("Handrail: Undo the Last Change of an Agent")
     await workbench.confirm("Undo")
-    await until(lambda: read(notes) == "one\ntwo\nthree\n")
+    await until(lambda: read(notes) == before)
 
 
 async def test_a_rejected_proposal_tells_the_agent_why(

@@ -87,6 +87,11 @@ async def test_the_profile_becomes_the_default_and_its_terminal_survives_the_dae
     await expect(rows(workbench)).to_contain_text(re.compile(r"[$#]"), timeout=MS)
     await type_line(workbench, "echo typed-$((40+2)); stty size")
     await expect(rows(workbench)).to_contain_text("typed-42", timeout=MS)
+    marks = workbench.page.locator(".terminal-wrapper.active .terminal-command-decoration")
+    await expect(marks.first).to_be_visible(timeout=MS)  # from the shell's marks
+    await type_line(workbench, "(exit 3)")
+    failed = workbench.page.locator(".terminal-wrapper.active .terminal-command-decoration.error")
+    await expect(failed).to_have_count(1, timeout=MS)
     shown = (await shared_person.get(f"terminals/{terminal['id']}"))["size"]
     await expect(rows(workbench)).to_contain_text(f"{shown[1]} {shown[0]}", timeout=MS)
 

@@ -64,12 +64,12 @@ async def test_a_cancelled_wait_cancels_the_request_by_the_servers_id_and_its_la
                 await anyio.lowlevel.checkpoint()
             pipe.give_up("It is gone.")
             await anyio.lowlevel.checkpoint()
+            assert connection.garbage == 1
 
     assert [each["method"] for each in pipe.sent[:2]] == ["tools/call", "notifications/cancelled"]
     assert "_meta" not in pipe.sent[0]["params"]
     assert pipe.sent[1]["params"]["requestId"] == pipe.sent[0]["id"] == 1
     assert pipe.sent[2]["error"]["code"] == -32601
-    assert connection.garbage == 1
 
 
 async def test_a_server_that_ends_fails_its_requests_with_the_reason() -> None:

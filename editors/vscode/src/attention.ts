@@ -41,7 +41,6 @@ export class Attention implements vscode.Disposable {
 
   private update(): void {
     const count = this.inbox.approvals.length;
-    this.pages.setBadge(count);
     this.draw(count);
     for (const approval of this.inbox.approvals) this.announce(approval);
   }

@@ -13,7 +13,7 @@ import { Inbox } from "./inbox.ts";
 import { McpServer } from "./mcpServer.ts";
 import { PageViews, VIEW } from "./pageView.ts";
 import { Palette } from "./palette.ts";
-import { Proposals, SCHEME, TREE } from "./proposals.ts";
+import { Proposals, SCHEME } from "./proposals.ts";
 import { PROFILE, Terminals } from "./terminals.ts";
 import { WrittenFiles } from "./writtenFiles.ts";
 
@@ -84,7 +84,6 @@ export function activate(context: vscode.ExtensionContext): void {
     questions,
     new ChatTools(mcp, context.extension.packageJSON),
     vscode.window.registerWebviewViewProvider(VIEW, pages, { webviewOptions: { retainContextWhenHidden: true } }),
-    vscode.window.registerTreeDataProvider(TREE, proposals),
     vscode.workspace.registerFileSystemProvider(SCHEME, proposals, { isCaseSensitive: true }),
     vscode.languages.registerCodeLensProvider({ scheme: "file" }, written),
     vscode.window.registerTerminalProfileProvider(PROFILE, terminals),

@@ -23,7 +23,6 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
   private readonly pages = new Set<Page>();
   private view: vscode.WebviewView | null = null;
   private tab: vscode.WebviewPanel | null = null;
-  private badge: vscode.ViewBadge | undefined;
   /** The path to show in the sidebar, if its view does not exist yet. */
   private wanted: string | null = null;
   private attached: string[] = [];
@@ -36,8 +35,7 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
 
   resolveWebviewView(view: vscode.WebviewView): void {
     this.view = view;
-    view.badge = this.badge;
-    const page = this.add(view.webview);
+    const page = this.add(view.webview, (name) => (view.title = name));
     if (this.wanted) page.show(this.wanted);
     this.wanted = null;
     for (const text of this.attached.splice(0)) page.attach(text);
@@ -84,18 +82,13 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
     return this.view?.visible === true || this.tab?.visible === true;
   }
 
-  setBadge(count: number): void {
-    this.badge = count ? { value: count, tooltip: count === 1 ? "1 call needs you" : `${count} calls need you` } : undefined;
-    if (this.view) this.view.badge = this.badge;
-  }
-
   dispose(): void {
     this.tab?.dispose();
     for (const page of [...this.pages]) this.remove(page);
   }
 
-  private add(webview: vscode.Webview): Page {
-    const page = new Page(webview, this.daemon, (what, id) => this.reveal(what, id));
+  private add(webview: vscode.Webview, named: (view: string) => void = () => undefined): Page {
+    const page = new Page(webview, this.daemon, (what, id) => this.reveal(what, id), named);
     this.pages.add(page);
     webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.root, "page")] };
     webview.html = buildHtml(webview, this.root);
@@ -124,6 +117,7 @@ class Page implements vscode.Disposable {
     readonly webview: vscode.Webview,
     private readonly daemon: Daemon,
     private readonly reveal: Reveal,
+    private readonly named: (view: string) => void,
   ) {
     this.held = [
       webview.onDidReceiveMessage((message: ToExtension) => this.hear(message)),
@@ -180,6 +174,9 @@ class Page implements vscode.Disposable {
         break;
       case "reveal":
         this.reveal(message.what, message.id);
+        break;
+      case "view":
+        this.named(message.name);
     }
   }
 

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { CallView, ThreadView } from "../../../ui/src/api/types.ts";
 import { showProblem } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
+import { daemonEnvironment } from "./daemonPaths.ts";
 import type { Inbox } from "./inbox.ts";
 import type { PageViews } from "./pageView.ts";
 
@@ -44,9 +45,10 @@ export class Palette {
 
   /** In a terminal, where the person sees what will be changed and confirms it. */
   connectAgent(): void {
-    const terminal = vscode.window.createTerminal({ name: "Connect an agent" });
+    const settings = vscode.workspace.getConfiguration("handrail");
+    const terminal = vscode.window.createTerminal({ name: "Connect an agent", env: daemonEnvironment(settings.get("home", "")) });
     terminal.show();
-    terminal.sendText(`${vscode.workspace.getConfiguration("handrail").get("command", "handrail")} connect`);
+    terminal.sendText(`${settings.get("command", "handrail")} connect`);
   }
 
   private async pick(title: string): Promise<CallView | undefined> {

@@ -12,7 +12,7 @@ import type { Daemon } from "./daemon.ts";
 import type { Inbox } from "./inbox.ts";
 
 export const SCHEME = "handrail-proposal";
-export const TREE = "handrail.proposals";
+const TREE = "handrail.proposals";
 /** A button under a person who was typing does nothing yet. */
 const GUARD_MS = 700;
 
@@ -33,6 +33,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TreeDataProv
   private readonly rows = new vscode.EventEmitter<void>();
   readonly onDidChangeTreeData = this.rows.event;
   private readonly opened = new Map<string, Opened>();
+  private readonly tree: vscode.TreeView<ApprovalView>;
   private readonly held: vscode.Disposable[];
 
   constructor(
@@ -40,7 +41,9 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TreeDataProv
     private readonly inbox: Inbox,
     private readonly answers: Answers,
   ) {
+    this.tree = vscode.window.createTreeView(TREE, { treeDataProvider: this });
     this.held = [
+      this.tree,
       inbox.onChange(() => this.update()),
       vscode.window.onDidChangeActiveTextEditor((editor) => {
         const opened = editor && this.openedOf(editor.document.uri);
@@ -63,7 +66,9 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TreeDataProv
     try {
       const proposal = await this.daemon.call<ProposalView>("GET", `/api/approvals/${approval.id}/proposal`);
       if (proposal.after === null) return void vscode.window.showInformationMessage(`This call deletes ${proposal.path}. Decide in the inbox.`);
-      this.opened.set(approval.id, { approval, proposal, after: proposal.after, shownAt: Date.now() });
+      const before = this.opened.get(approval.id);
+      const after = before?.approval.digest === approval.digest ? before.after : proposal.after; // as saved, if its diff was closed
+      this.opened.set(approval.id, { approval, proposal, after, shownAt: Date.now() });
       const name = proposal.path.split("/").at(-1) ?? "file";
       if (proposal.changed) void vscode.window.showWarningMessage(proposal.changed);
       await vscode.commands.executeCommand("vscode.diff", uriOf(approval.id, "before", proposal.path), uriOf(approval.id, "after", proposal.path), `${name} ← ${approval.caller.client}`, { preview: false });
@@ -201,9 +206,16 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TreeDataProv
     this.opened.delete(approval.id);
   }
 
+  /** The badge on the activity bar counts all questions. It belongs to the tree: a webview view has none before it is first shown. */
+  private drawBadge(): void {
+    const count = this.inbox.approvals.length;
+    this.tree.badge = count ? { value: count, tooltip: count === 1 ? "1 call needs you" : `${count} calls need you` } : undefined;
+  }
+
   /** Closes the diffs of questions that were answered elsewhere, unless the person has edited them. */
   private update(): void {
     this.rows.fire();
+    this.drawBadge();
     const open = new Set(this.inbox.approvals.map(({ id }) => id));
     for (const opened of [...this.opened.values()]) {
       if (!open.has(opened.approval.id) && this.daemon.standing.kind === "live" && this.textOf(opened) === opened.proposal.after) void this.close(opened);

@@ -18,6 +18,9 @@ const ASKED = "askedAboutDefaultTerminal";
 /** How long a new terminal waits for the daemon: an editor that restores its terminals asks before it is connected. */
 const CONNECT_MS = 3000;
 const RETRY_MS = 500;
+/** The shell's mark after a command. The editor reads its exit code only from a mark of its own kind, as ours says more than that. */
+const COMMAND_ENDED = "\x1b]133;D;";
+const COMMAND_ENDED_HERE = "\x1b]633;D;";
 /** Bytes of output that a window on a running terminal begins with. */
 const TAIL = 1 << 20;
 /** Close codes after which there is nothing to come: all output was sent, or there is no such terminal. */
@@ -149,7 +152,8 @@ class AttachedTerminal implements vscode.Pseudoterminal {
 
   private take(frame: Buffer): void {
     this.next = Number(frame.readBigUInt64BE(0)) + frame.length - 8;
-    this.writes.fire(this.decoder.decode(frame.subarray(8), { stream: true }));
+    const text = this.decoder.decode(frame.subarray(8), { stream: true });
+    this.writes.fire(text.replaceAll(COMMAND_ENDED, COMMAND_ENDED_HERE));
   }
 
   private hear(message: AttachState | AttachRefused): void {

@@ -3,7 +3,7 @@
 EXPORTS = {
     "feature_tools": "GET_PROMPT READ_RESOURCE",
     "features": "Features LISTS",
-    "jsonrpc_connection": "ConnectionLost METHOD_NOT_FOUND RpcError",
+    "jsonrpc_connection": "INVALID_REQUEST METHOD_NOT_FOUND ConnectionLost RpcError",
     "servers": "Route Servers",
     "tool_definition": "SEPARATOR",
 }

@@ -26,6 +26,7 @@ FLOOD_MAX = 5000
 FLOOD_RATE = 500.0
 """Messages of a server that nobody asked for: at a time, and in each second on average. One that sends more is ended, since
 others share the event loop."""
+INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 BUSY = -32000
@@ -83,6 +84,8 @@ class _Outgoing:
     """A request that we sent and that is not answered."""
 
     on_progress: Progress | None
+    origin: object = None
+    """The client's request that this one forwards; None if it forwards none."""
     done: anyio.Event = field(default_factory=anyio.Event)
     result: Json | None = None
     error: Exception | None = None
@@ -102,8 +105,9 @@ class JsonRpcConnection:
         self.last_garbage = ""
 
     @property
-    def is_busy(self) -> bool:
-        return bool(self._outgoing)
+    def origins(self) -> list[object]:
+        """The origins of the forwarded requests in progress, oldest first."""
+        return [each.origin for each in self._outgoing.values() if each.origin is not None]
 
     async def run(self) -> None:
         """Receive messages until the connection is over; then fail the requests that are not answered."""
@@ -115,7 +119,13 @@ class JsonRpcConnection:
             self._fail_all(ConnectionLost(self._line.why or f"{self._name} was ended."))
 
     async def request(
-        self, method: str, params: Json, on_progress: Progress | None = None, *, can_cancel: bool = True
+        self,
+        method: str,
+        params: Json,
+        on_progress: Progress | None = None,
+        origin: object = None,
+        *,
+        can_cancel: bool = True,
     ) -> Json:
         """Send a request and wait for its result. If the wait is cancelled, so is the request at the server.
 
@@ -124,7 +134,7 @@ class JsonRpcConnection:
         if self._line.why is not None:
             raise ConnectionLost(self._line.why)
         self._last_id += 1
-        number, request = self._last_id, _Outgoing(on_progress)
+        number, request = self._last_id, _Outgoing(on_progress, origin)
         self._outgoing[number] = request
         self._send({"id": number, "method": method, "params": _with_token(params, number, on_progress)})
         try:

@@ -5,7 +5,7 @@ result that asks for the call again. The client behind it is a `ClientLink`, whi
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 import anyio
@@ -56,8 +56,13 @@ class ClientLink(Protocol):
         """The level of log messages that it wants; empty if it has not said."""
         ...
 
-    async def request(self, server: str, method: str, params: Json) -> Json:
-        """Ask the client. Raises RpcError."""
+    @property
+    def has_left(self) -> bool:
+        """Whether nobody can be asked any more. A server that is started for it ends with its last request."""
+        ...
+
+    async def request(self, server: str, method: str, params: Json, origins: Sequence[object]) -> Json:
+        """Ask the client. Raises RpcError. `origins` are the client's requests that the server may ask for."""
         ...
 
     async def notify(self, method: str, params: Json) -> None:
@@ -91,9 +96,9 @@ class ServerConnection:
         self.tools = DefinitionSet(tools={}, refused=())
         self._listing = anyio.Lock()
 
-    @property
-    def is_busy(self) -> bool:
-        return self._rpc.is_busy
+    def serve(self, link: ClientLink) -> None:
+        """Ask this client from now on: one that was idle for long comes back with a new link."""
+        self._link = link
 
     async def run(self) -> None:
         """Receive messages until the connection is over."""
@@ -113,14 +118,17 @@ class ServerConnection:
     def has(self, capability: str) -> bool:
         return isinstance(self.capabilities.get(capability), dict)
 
-    async def request(self, method: str, params: Json, on_progress: Progress | None = None) -> Json:
+    async def request(
+        self, method: str, params: Json, on_progress: Progress | None = None, origin: object = None
+    ) -> Json:
         """Send a request of the client, and its answers to the server's questions. Raises RpcError or ConnectionLost."""
         asked, answers = params, cast("Json", {})
         for _ in range(ROUNDS_MAX):
-            result = await self._rpc.request(method, self._envelope({**asked, **answers}), on_progress)
+            sent = self._envelope({**asked, **answers})
+            result = await self._rpc.request(method, sent, on_progress, origin)
             if result.get("resultType") != "input_required":
                 return result
-            answers = await self._answer_questions(result)
+            answers = await self._answer_questions(result, [] if origin is None else [origin])
         raise RpcError(-32603, f"{self.name} asked for the same call again more than {ROUNDS_MAX} times.")
 
     def notify(self, method: str, params: Json) -> None:
@@ -142,11 +150,14 @@ class ServerConnection:
 
     async def answer(self, method: str, params: Json) -> Json:
         """Answer a request of the server with the client's answer."""
+        return await self._ask(method, params, self._rpc.origins)
+
+    async def _ask(self, method: str, params: Json, origins: Sequence[object]) -> Json:
         if method not in _QUESTIONS:
             raise RpcError(METHOD_NOT_FOUND, "Method not found")
         if method == "sampling/createMessage" and not self._sampling:
             raise RpcError(-1, SAMPLING_REFUSED)
-        return await self._link.request(self.name, method, params)
+        return await self._link.request(self.name, method, params, origins)
 
     async def hear(self, method: str, params: Json) -> None:
         if method == "notifications/tools/list_changed":
@@ -199,16 +210,15 @@ class ServerConnection:
         }
         return {**params, "_meta": envelope}
 
-    async def _answer_questions(self, result: Json) -> Json:
+    async def _answer_questions(self, result: Json, origins: Sequence[object]) -> Json:
         """Ask the client what a server of 2026-07-28 asks, and return what the repeated call has to carry."""
         asked = result.get("inputRequests")
         answers: Json = {}
         for key, question in (asked if isinstance(asked, dict) else {}).items():
             fields = question if isinstance(question, dict) else {}
             params = fields.get("params")
-            answers[key] = await self.answer(
-                str(fields.get("method", "")), params if isinstance(params, dict) else {}
-            )
+            asked_params = params if isinstance(params, dict) else {}
+            answers[key] = await self._ask(str(fields.get("method", "")), asked_params, origins)
         state = result.get("requestState")
         return {"inputResponses": answers, **({} if state is None else {"requestState": state})}
 

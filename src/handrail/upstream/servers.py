@@ -60,6 +60,8 @@ class Route:
     link: ClientLink
     meta: Json = field(default_factory=dict[str, Any])
     on_progress: Progress | None = None
+    origin: object = None
+    """The client's request; only the link knows what it is."""
 
 
 @dataclass()
@@ -85,6 +87,14 @@ class _Running:
     def end(self, why: str) -> None:
         self.why = self.why or why
         self.stop.set()
+
+    def serve(self, link: ClientLink) -> None:
+        """Go on for this link of the client, unless the client has left: its last calls use the link they began with."""
+        if link.has_left:
+            return
+        self.link, self.leaving = link, False
+        if self.connection is not None:
+            self.connection.serve(link)
 
     def end_if_unused(self) -> None:
         if self.leaving and not self.users:
@@ -195,7 +205,7 @@ class Servers:
         """Send a request of a client to a server. Raises Refusal, RpcError or ConnectionLost."""
         route = self._routes.pop(call.id, None) or _route_from(call.caller)
         async with self.using(server, route.key, route.link) as connection:
-            return await connection.request(method, params, route.on_progress)
+            return await connection.request(method, params, route.on_progress, route.origin)
 
     async def forward(self, tool: ToolDefinition, arguments: Json, call: CallReport) -> Json:
         """Send a call to its server, for the client that made it. Raises Refusal, RpcError or ConnectionLost."""
@@ -210,7 +220,7 @@ class Servers:
             params: Json = {"name": tool.own_name, "arguments": arguments}
             if route.meta:
                 params["_meta"] = route.meta
-            return await connection.request("tools/call", params, route.on_progress)
+            return await connection.request("tools/call", params, route.on_progress, route.origin)
 
     @asynccontextmanager
     async def using(self, name: str, key: str, link: ClientLink) -> AsyncGenerator[ServerConnection]:
@@ -254,7 +264,7 @@ class Servers:
     async def _find(self, name: str, key: str, link: ClientLink) -> _Running:
         while (running := self._running.get((name, key))) is not None:
             if not running.stop.is_set() and (running.process is None or running.process.why is None):
-                running.leaving = False
+                running.serve(link)
                 return running
             await running.ended.wait()
         return self._start(name, key, link)
@@ -274,7 +284,7 @@ class Servers:
             raise Refusal(
                 f"Handrail runs {CONNECTIONS_MAX} MCP servers, which is the most. End some clients."
             )
-        running = self._running[name, key] = _Running(section, key, link)
+        running = self._running[name, key] = _Running(section, key, link, leaving=link.has_left)
         # In our own group: the first caller may be cancelled while others wait.
         self._group.start_soon(self._host, running)
         return running
@@ -429,8 +439,9 @@ class _NoLink:
         self.capabilities: Json = {}
         self.workspace = caller.workspace
         self.log_level = ""
+        self.has_left = True
 
-    async def request(self, server: str, method: str, params: Json) -> Json:
+    async def request(self, server: str, method: str, params: Json, origins: Sequence[object]) -> Json:
         raise RpcError(METHOD_NOT_FOUND, f"Nobody can answer {method} for this call.")
 
     async def notify(self, method: str, params: Json) -> None:

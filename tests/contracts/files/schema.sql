@@ -185,7 +185,7 @@ CREATE TABLE mcp_servers (
     tools TEXT NOT NULL,
     capabilities TEXT NOT NULL,
     seq INTEGER NOT NULL
-);
+) STRICT;
 
 CREATE TABLE messages (
     id         TEXT PRIMARY KEY,

@@ -29,6 +29,7 @@ def test_a_chain_shows_what_was_looked_at_in_order_and_what_decided() -> None:
         ("own record", None, (), False),
         ("own notes", None, (), False),
         ("reads in the workspace", None, (), False),
+        ("server resources", None, (), False),
         ("own terminals", None, (), False),
         ("reading commands", None, (), False),
         ("untrusted folder", None, (), False),

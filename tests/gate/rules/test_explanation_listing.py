@@ -23,6 +23,7 @@ async def test_rules_are_listed_as_they_are_evaluated_with_those_built_in(tmp_pa
             "own record",
             "own notes",
             "reads in the workspace",
+            "server resources",
             "own terminals",
             "reading commands",
             "untrusted folder",

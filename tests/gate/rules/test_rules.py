@@ -472,8 +472,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"command": "git", "not_match": ("git push",)}, "the rule matches it: `git push` fits"),
     ({"path": "src/**", "match": ("doc/a",)}, "does not match it"),
     ({"tool": "t", "match": ("x",)}, "takes no examples"),
-    ({"server": "github"}, "would never match"),
-    ({"server": "github", "effect": "deny", "tool": "create_issue"}, "would never match"),
+    ({"server": "github", "command": "git"}, "takes no command and no host"),
+    ({"server": "github", "effect": "deny", "host": "example.org"}, "takes no command and no host"),
 ]
 
 
@@ -510,6 +510,9 @@ GOOD: list[dict[str, Any]] = [
     {"command": "npm run test:* $"},
     {"command": "git commit -m 'a; b' *"},
     {"command": "sed -n"},
+    {"server": "github"},
+    {"server": "github", "effect": "deny", "tool": "github__create_issue"},
+    {"server": "github", "path": "src/**"},
 ]
 
 
@@ -520,7 +523,7 @@ async def test_a_rule_that_makes_sense_and_whose_examples_hold_is_made(
     async with desk(tmp_path) as at:
         rule = await at.add(**fields)
         assert rule.id.startswith("r")
-        assert (rule.command, rule.path) != (None, None) or rule.host or rule.agent
+        assert (rule.command, rule.path) != (None, None) or rule.host or rule.agent or rule.server
 
 
 async def test_a_pattern_is_a_command_or_a_path_as_the_tool_takes_it(tmp_path: Path) -> None:

@@ -1,16 +1,21 @@
 """The sessions of each credential: a bound, and the idle one that was used least recently makes room."""
 
-from contextlib import ExitStack
+import re
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
-from tests.support.gate_world import gate_world
+from tests.support.gate_world import GateWorld, gate_world
 from tests.support.hook_world import build_hooks
+from tests.support.keeper_terminals import ENV, running_keeper, until
 
+from handrail.config import McpServerSection
 from handrail.server.access import Callers, Client
 from handrail.server.mcp import streamable_http
 from handrail.server.mcp.mcp_server import McpServers
@@ -21,8 +26,17 @@ from handrail.server.mcp.streamable_http import (
     Sessions,
     StreamableHttp,
 )
+from handrail.upstream.servers import Servers
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
+CLIENT = {"name": "t", "version": "1"}
+RELAYED = Path(__file__).parents[2] / "support" / "mcp_servers" / "relayed.py"
+MODERN = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "relayed__facts"}
+MODERN_META: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": CLIENT,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 def message(id: int, method: str, **params: Any) -> dict[str, Any]:
@@ -32,29 +46,80 @@ def message(id: int, method: str, **params: Any) -> dict[str, Any]:
 @pytest.mark.anyio
 async def test_an_idle_session_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamable_http, "IDLE_SECONDS", 0.2)
-    async with gate_world(tmp_path) as here:
-        mcp = StreamableHttp(
-            McpServers(here.gate, build_hooks(here.gate), 1), Callers(running=lambda _thread: None)
+    async with (
+        gate_world(tmp_path) as here,
+        serve(here, McpServers(here.gate, build_hooks(here.gate), 1)) as http,
+    ):
+        hello = message(0, "initialize", clientInfo=CLIENT, protocolVersion="2025-06-18", capabilities={})
+        session = {"Mcp-Session-Id": (await http.post("/mcp", json=hello)).headers["mcp-session-id"]}
+        used = await http.post("/mcp", json=message(1, "ping"), headers=session)
+        assert used.status_code == 200
+        with anyio.fail_after(20):
+            while used.status_code == 200:
+                await anyio.sleep(0.5)
+                used = await http.post("/mcp", json=message(1, "ping"), headers=session)
+        assert used.status_code == 404
+
+
+@pytest.mark.anyio
+async def test_an_mcp_server_ends_when_its_client_was_idle_and_starts_again_when_it_comes_back(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamable_http, "IDLE_SECONDS", 1.0)
+    async with running_keeper(home) as keeper, gate_world(tmp_path, default="allow") as here:
+        command = (sys.executable, "-I", str(RELAYED), str(tmp_path))
+        upstream = Servers(
+            [McpServerSection(name="relayed", command=command, cwd=str(tmp_path))],
+            keeper.terminals,
+            lambda _passed: ENV,
+            here.journal,
+            cast("dict[str, Any]", here.gate.toolbox),
+            lambda _caller, _path: None,
+            is_held=lambda: False,
+            is_open=lambda call: call in here.gate.open,
         )
-        await here.group.start(mcp.run)
-
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            scope["handrail.client"] = Client(credential="k", name="idler", workspace=None)
-            await mcp(scope, receive, send)
-
-        async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url="http://t", headers=HEADERS
-        ) as http:
-            info: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {}}
-            hello = message(0, "initialize", clientInfo={"name": "t", "version": "1"}, **info)
+        await here.group.start(upstream.run, ())
+        mcp = McpServers(here.gate, build_hooks(here.gate), 10, upstream)
+        async with serve(here, mcp) as http:
+            hello = message(0, "initialize", clientInfo=CLIENT, protocolVersion="2025-06-18", capabilities={})
             session = {"Mcp-Session-Id": (await http.post("/mcp", json=hello)).headers["mcp-session-id"]}
-            used = await http.post("/mcp", json=message(1, "ping"), headers=session)
-            assert used.status_code == 200
-            with anyio.fail_after(20):
-                while used.status_code == 200:
-                    await anyio.sleep(0.5)
-                    used = await http.post("/mcp", json=message(1, "ping"), headers=session)
-            assert used.status_code == 404
+            await http.post("/mcp", json=message(1, "tools/list"), headers=session)
+            of_session = await use_server(http, session, {})
+            first = await use_server(http, MODERN, MODERN_META)
+            assert first != of_session
+            await until(lambda: not is_alive(first) and not is_alive(of_session))
+            again = await use_server(http, MODERN, MODERN_META)
+            assert again not in (first, of_session)
+            assert is_alive(again)
+        await upstream.leave()
+
+
+async def use_server(http: httpx.AsyncClient, headers: dict[str, str], meta: dict[str, Any]) -> int:
+    """Call the tool of a server that tells its process id."""
+    call = message(3, "tools/call", name="relayed__facts", arguments={}, _meta=meta)
+    reply = await http.post("/mcp", json=call, headers=headers)
+    found = re.search(r'"pid\\*": (\d+)', reply.text)
+    assert found is not None, reply.text
+    return int(found[1])
+
+
+def is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@asynccontextmanager
+async def serve(here: GateWorld, servers: McpServers) -> AsyncGenerator[httpx.AsyncClient]:
+    """A client of these servers over HTTP, with one credential."""
+    mcp = StreamableHttp(servers, Callers(running=lambda _thread: None))
+    await here.group.start(mcp.run)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["handrail.client"] = Client(credential="k", name="idler", workspace="/w")
+        await mcp(scope, receive, send)
+
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://t", headers=HEADERS) as http:
+        yield http
 
 
 def opened(sessions: Sessions, credential: str, *names: str) -> list[str]:

@@ -217,7 +217,7 @@ def serve(message: Json) -> None:
         Folder.log("roots changed")
     elif method == "tools/call":
         CANCELLED[number] = threading.Event()
-        if params["name"] == "echo" and (params.get("arguments") or {}).get("new_tool"):
+        if (params.get("arguments") or {}).get("new_tool"):
             change_tools(params["arguments"]["new_tool"])
         threading.Thread(target=call, args=(number, params), daemon=True).start()
     elif number is not None:

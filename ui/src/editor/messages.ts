@@ -19,6 +19,8 @@ export type Standing =
 export type ToExtension =
   | { readonly type: "ready" }
   | { readonly type: "start" }
+  /** The name of the view that the page shows now. */
+  | { readonly type: "view"; readonly name: string }
   | { readonly type: "request"; readonly id: number; readonly method: string; readonly path: string; readonly body: string | null; readonly timeout: number }
   | { readonly type: "open"; readonly id: number; readonly path: string }
   | { readonly type: "send"; readonly id: number; readonly data: string | Uint8Array<ArrayBuffer> }

@@ -22,6 +22,8 @@ export interface RoutePlace {
 const NOTHING = { call: null, approval: null, terminal: null, thread: null, message: null, rule: null } as const;
 const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", threads: "/threads", terminals: "/terminals", rules: "/rules", settings: "/settings" };
 
+export const VIEW_NAMES: Readonly<Record<View, string>> = { inbox: "Inbox", calls: "Calls", threads: "Threads", terminals: "Terminals", rules: "Rules", settings: "Settings" };
+
 const VIEWS: Record<string, View> = { calls: "calls", rules: "rules", settings: "settings", terminals: "terminals", x: "terminals", threads: "threads", t: "threads" };
 
 /** Views whose list the query narrows, and how calls are drawn there. */

@@ -5,7 +5,7 @@ A client of MCP 2025 is asked with requests of our own. One of 2026-07-28 takes 
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, cast
@@ -20,7 +20,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from handrail.gate.call import Call
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
-from handrail.upstream.jsonrpc_connection import METHOD_NOT_FOUND, RpcError
+from handrail.upstream.jsonrpc_connection import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 
 Context = ServerRequestContext[Any, Any]
 
@@ -40,7 +40,7 @@ class Question:
     answered: anyio.Event = field(default_factory=anyio.Event)
 
 
-@dataclass()
+@dataclass(eq=False)
 class ForwardedRequest:
     """A tools/call of a client that is in progress, with its call once that is open."""
 
@@ -73,6 +73,11 @@ class ForwardedRequest:
                 question.answer = cast("Json", answers[name])
                 question.answered.set()
 
+    def drop_questions(self) -> None:
+        """The client will not answer any more."""
+        for question in self.open_questions.values():
+            question.answered.set()
+
 
 class McpClientLink:
     """One client. Implements `ClientLink` of `upstream`."""
@@ -81,6 +86,7 @@ class McpClientLink:
         self.key = key
         self.workspace = workspace
         self.log_level = ""
+        self.has_left = False
         self._context = context
         self.requests: list[ForwardedRequest] = []
         """Calls in progress, oldest first."""
@@ -103,21 +109,47 @@ class McpClientLink:
     def is_legacy(self) -> bool:
         return self._context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
 
-    async def request(self, server: str, method: str, params: Json) -> Json:
-        """Ask the client. Raises RpcError."""
+    async def request(self, server: str, method: str, params: Json, origins: Sequence[object]) -> Json:
+        """Ask the client. Raises RpcError.
+
+        A client of MCP 2025 gets the question itself, so any of its channels will do. For one of 2026-07-28 a call ends
+        with the question, which must be the call that the server asks for.
+        """
+        if self.has_left:
+            raise RpcError(METHOD_NOT_FOUND, "The client has left.")
         if method == "elicitation/create":
             params = name_server(server, params)
-        latest = self.requests[-1] if self.requests else None
         if not self.is_legacy:
-            return await _ask_by_result(latest, method, params)
+            return await _ask_by_result(self._find_origin(server, method, origins), method, params)
+        latest = self._find_latest(origins)
         try:
-            if latest is not None and not latest.is_answered:
+            if latest is not None:
                 return await _request_channel(latest.context).send_raw_request(method, params)
             return await _connection(self._context).send_raw_request(method, params)
         except MCPError as error:
             raise RpcError(error.code, error.message, error.data) from None
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             raise RpcError(METHOD_NOT_FOUND, "The client has left.") from None
+
+    def _find_latest(self, origins: Sequence[object]) -> ForwardedRequest | None:
+        """The latest call in progress, preferably one of these."""
+        waiting = [each for each in self.requests if not each.is_answered]
+        return next((each for each in reversed(waiting) if each in origins), waiting[-1] if waiting else None)
+
+    def _find_origin(self, server: str, method: str, origins: Sequence[object]) -> ForwardedRequest:
+        """The call that a server asks for. Raises RpcError if that is uncertain, or nobody waits for that call."""
+        if len(origins) > 1:
+            raise RpcError(
+                INVALID_REQUEST,
+                f"{server} serves {len(origins)} requests of this client and does not say for which one it sends {method}. "
+                "A client of MCP 2026-07-28 can only be asked while one is in progress.",
+            )
+        for request in self.requests:
+            if request in origins and not request.is_answered:
+                return request
+        raise RpcError(
+            METHOD_NOT_FOUND, f"{method} can only be asked while the client waits for a call of {server}."
+        )
 
     async def notify(self, method: str, params: Json) -> None:
         latest = self.requests[-1] if self.requests else None
@@ -146,9 +178,7 @@ class McpClientLink:
             await _request_channel(request.context).notify("notifications/progress", params)
 
 
-async def _ask_by_result(request: ForwardedRequest | None, method: str, params: Json) -> Json:
-    if request is None:
-        raise RpcError(METHOD_NOT_FOUND, f"{method} can only be asked while a call is in progress.")
+async def _ask_by_result(request: ForwardedRequest, method: str, params: Json) -> Json:
     question = Question(method, params)
     request.ask(question)
     with anyio.move_on_after(ANSWER_SECONDS):

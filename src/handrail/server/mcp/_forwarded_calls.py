@@ -62,10 +62,16 @@ class ForwardedCalls:
         return link
 
     def close(self, key: str) -> None:
-        """A client has left."""
-        if self._links.pop(key, None) is not None:
-            self.servers.close(key)
-            self._paused = {state: each for state, each in self._paused.items() if each[0] != key}
+        """A client has left, or was idle for so long that its servers are ended."""
+        link = self._links.pop(key, None)
+        if link is None:
+            return
+        link.has_left = True
+        self.servers.close(key)
+        for state, (owner, request) in list(self._paused.items()):
+            if owner == key:
+                del self._paused[state]
+                request.drop_questions()
 
     def is_forwarded(self, context: Context) -> bool:
         """Whether a request is a call of another server's tool, by an initialized client."""
@@ -124,7 +130,8 @@ class ForwardedCalls:
         def opened(call: Call) -> None:
             request.call = call
             meta = _passed_meta(params)
-            self.servers.bind(call.id, Route(key=link.key, link=link, meta=meta, on_progress=on_progress))
+            route = Route(key=link.key, link=link, meta=meta, on_progress=on_progress, origin=request)
+            self.servers.bind(call.id, route)
 
         return await submit(
             request.context, name, arguments, opened, partial(_report_waiting, link, request, reported)

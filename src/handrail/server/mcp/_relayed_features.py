@@ -89,7 +89,7 @@ class RelayedFeatures:
 
     async def _read(self, link: McpClientLink, tool: str, server: str, params: Json, submit: Submit) -> Json:
         def opened(call: Call) -> None:
-            self._servers.bind(call.id, Route(key=link.key, link=link))
+            self._servers.bind(call.id, Route(key=link.key, link=link, origin=params))
 
         own = {name: value for name, value in params.items() if name != "_meta"}
         reply = await submit(tool, {"server": server, "params": own}, opened)

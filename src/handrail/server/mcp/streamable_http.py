@@ -47,7 +47,8 @@ TURN_SECONDS = 0.02
 OPEN_SECONDS = 0.01
 """The same for requests that open a session."""
 IDLE_SECONDS = 30 * 60.0
-"""A session without a request or an open stream for this long is ended. Its client gets 404, and initializes again."""
+"""A session without a request or an open stream for this long is ended. Its client gets 404, and initializes again. The
+MCP servers that run for a session, or for a credential without sessions, are ended after the same time."""
 _GONE = "handrail.gone"
 CANCEL_BYTES = 4096
 """The largest body that is taken for a cancellation. Bounds the work on bodies that are none."""
@@ -79,6 +80,8 @@ class StreamableHttp:
             max_sessions=SESSIONS_TOTAL,
         )
         self._sessions = Sessions()
+        self._uses: dict[str, _Use] = {}
+        """The clients that may have MCP servers behind Handrail, by the key of `_key`."""
         self._release: Debounce | None = None
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
@@ -86,7 +89,9 @@ class StreamableHttp:
         self._release = Debounce(RELEASE_SECONDS, release_memory, postpones=True)
         async with self._manager.run():
             task_status.started()
-            await anyio.sleep_forever()
+            while True:
+                await anyio.sleep(IDLE_SECONDS / 4)
+                self._end_idle_clients(anyio.current_time() - IDLE_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gone = anyio.Event()
@@ -124,7 +129,8 @@ class StreamableHttp:
             if _opens_session(scope):
                 await self._open(scope, receive_again, send, credential)
             else:
-                await self._manager.handle_request(scope, receive_again, send)
+                with self._using(credential):
+                    await self._manager.handle_request(scope, receive_again, send)
         finally:
             self._forget(scope[_GONE])
 
@@ -163,11 +169,11 @@ class StreamableHttp:
             await _refuse(scope, receive, send, _NOT_FOUND, 404)
             return
         await self._sessions.take_turn(credential, session)
-        with self._sessions.using(credential, session):
+        with self._sessions.using(credential, session), self._using(session):
             await self._manager.handle_request(scope, receive, send)
         if scope["method"] == "DELETE":
             self._sessions.close(credential, session)
-            self._mcp.client_left(f"http {session}")
+            self._client_left(session)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send, credential: str) -> None:
         """Serve a request that opens a session, unless this credential has too many busy ones."""
@@ -193,8 +199,29 @@ class StreamableHttp:
         headers = [(MCP_SESSION_ID_HEADER.encode(), session.encode())]
         delete: Scope = {**scope, "method": "DELETE", "headers": headers}
         await self._manager.handle_request(delete, _receive_nothing, _send_nowhere)
-        self._mcp.client_left(f"http {session}")
+        self._client_left(session)
         self._release_memory()
+
+    @contextmanager
+    def _using(self, client: str) -> Generator[None]:
+        """Mark a session, or a credential without one, as used and busy for the duration of the block."""
+        use = self._uses.setdefault(client, _Use())
+        use.requests += 1
+        try:
+            yield
+        finally:
+            use.requests -= 1
+            use.ended = anyio.current_time()
+
+    def _end_idle_clients(self, before: float) -> None:
+        """End the MCP servers of clients without a request since then. A client that comes back gets new ones."""
+        idle = [name for name, use in self._uses.items() if not use.requests and use.ended < before]
+        for client in idle:
+            self._client_left(client)
+
+    def _client_left(self, client: str) -> None:
+        self._uses.pop(client, None)
+        self._mcp.client_left(f"http {client}")
 
     def _release_memory(self) -> None:
         """Return memory to the system soon: once for many clients that leave together."""
@@ -212,6 +239,14 @@ class StreamableHttp:
         assert context.request is not None
         client: Client = context.request.scope["handrail.client"]
         return self._callers.caller_of(client, "http", client_name(context))
+
+
+@dataclass(slots=True)
+class _Use:
+    """The requests of one client in progress, and when the last one ended."""
+
+    requests: int = 0
+    ended: float = 0.0
 
 
 @dataclass(slots=True)

@@ -4,4 +4,4 @@ CREATE TABLE mcp_servers (
     tools TEXT NOT NULL,
     capabilities TEXT NOT NULL,
     seq INTEGER NOT NULL
-);
+) STRICT;

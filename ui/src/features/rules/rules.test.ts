@@ -26,7 +26,7 @@ function view(id: string, effect: Effect, builtin = false, facts: Partial<RuleVi
 }
 
 function claim(resource: string, opaque = ""): Claim {
-  return { action: "run", resource, inside: true, protected: false, words: [], opaque, calm: false, reads: false };
+  return { action: "run", resource, inside: true, protected: false, words: [], opaque, calm: false, reads: false, server: "" };
 }
 
 function suggestion(command: string, ...claims: number[]): Suggestion {
