@@ -71,7 +71,13 @@ async def test_enter_while_the_agent_works_steers_it(
     await field(tab).fill("use tabs")
     await tab.sees(room(tab), "helm reads this now, while it works.")
     await expect(room(tab).get_by_role("radio", name="Steer", exact=True)).to_be_checked(timeout=MS)
-    await expect(room(tab).get_by_role("button", name="Steer", exact=True)).to_be_visible(timeout=MS)
+    send = room(tab).get_by_role("button", name="Steer", exact=True)
+    await expect(send).to_be_visible(timeout=MS)
+    place, text = await send.bounding_box(), await field(tab).bounding_box()
+    assert place, "the button has a place"
+    assert text, "the field has a place"
+    assert place["x"] >= text["x"] + text["width"] / 2, "at 1440 px it stays on the right"
+    assert place["y"] < text["y"] + text["height"] + 60, "and does not wrap to a line of its own"
     await field(tab).press("Enter")
     await tab.sees(said(tab), 'now: "use tabs"')
     await expect(room(tab).get_by_role("article", name="helm")).to_have_count(2, timeout=MS)
