@@ -355,7 +355,7 @@ async def test_a_client_that_accepts_every_elicitation_approves_nothing(
     stdio_server = stdio(served, trusted)
     async with (
         Client(stdio_server, mode="legacy", elicitation_callback=who.elicit, cache=None) as client,
-        anyio.create_task_group() as group,
+        tasks() as group,
     ):
         group.start_soon(client.call_tool, "write_file", {"path": "elicited.txt", "content": "no"})
         question = await person.question("elicited.txt")

@@ -86,7 +86,8 @@ def text(said: str) -> Json:
 
 
 def use(number: object, params: Json) -> Json | None:  # noqa: C901, PLR0911, PLR0912 - a case for each tool
-    given, meta = params.get("arguments") or {}, params.get("_meta") or {}
+    given: Json = params.get("arguments") or {}
+    meta: Json = params.get("_meta") or {}
     match params["name"]:
         case "echo":
             return {**text(str(given.get("text"))), "_meta": {"got": given, "meta": meta}}
@@ -206,7 +207,9 @@ def answer(method: str, params: Json) -> Json:  # noqa: C901, PLR0911 - a case f
 
 
 def serve(message: Json) -> None:
-    method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
+    method, number = message.get("method"), message.get("id")
+    params: Json = message.get("params") or {}
+    arguments: Json = params.get("arguments") or {}
     if method is None:
         came, kept = ANSWERS[number]
         kept.update({"result": message["result"]} if "result" in message else {"error": message["error"]})
@@ -217,8 +220,8 @@ def serve(message: Json) -> None:
         Folder.log("roots changed")
     elif method == "tools/call":
         CANCELLED[number] = threading.Event()
-        if (params.get("arguments") or {}).get("new_tool"):
-            change_tools(params["arguments"]["new_tool"])
+        if arguments.get("new_tool"):
+            change_tools(arguments["new_tool"])
         threading.Thread(target=call, args=(number, params), daemon=True).start()
     elif number is not None:
         send({"id": number, **answer(method, params)})
