@@ -59,12 +59,12 @@ TRAPS: dict[int, tuple[str, str]] = {
     ),
     14: (
         "its environment is what it is given, and its standard error is read",
-        "acp.test_process.test_much_on_its_standard_error_does_not_block_it",
+        "acp.test_agent_process.test_much_on_its_standard_error_does_not_block_it",
     ),
     15: ("updates overtake each other", "acp.test_acp_connection.test_ten_thousand_updates_keep_their_order"),
     16: (
         "what it started outlives it",
-        "acp.test_process.test_an_orphan_that_holds_the_output_open_holds_nothing_up_and_goes_too",
+        "acp.test_agent_process.test_an_orphan_that_holds_the_output_open_holds_nothing_up_and_goes_too",
     ),
     17: (
         "servers over stdio, or over HTTP",

@@ -25,6 +25,8 @@ COMMANDS = [
     "approvals",
     "approve",
     "deny",
+    "pause",
+    "resume",
     "rules",
     "trust",
     "undo",
@@ -65,7 +67,7 @@ INNER = [
     ["credentials", "revoke"],
     *(["keys", name] for name in ("set", "remove")),
     *(["thread", name] for name in ("rename", "delete")),
-    *(["rules", name] for name in ("add", "remove", "test")),
+    *(["rules", name] for name in ("add", "remove", "disable", "enable", "move", "edit", "test")),
     *(["terminal", name] for name in ("read", "send", "search", "close")),
 ]
 

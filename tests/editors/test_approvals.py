@@ -145,7 +145,8 @@ async def test_a_window_of_two_folders_that_are_not_trusted_works_and_its_settin
     """It asks a paired daemon like every window, and takes the program and the home from the user's settings only."""
     (tmp_path / "second").mkdir()
     both = tmp_path / "both.code-workspace"
-    planted = {"handrail.command": str(tmp_path / "planted"), "handrail.home": str(tmp_path / "nowhere")}
+    chosen = {"command": str(tmp_path / "planted"), "home": str(tmp_path / "nowhere")}
+    planted = {f"handrail.{name}": value for name, value in chosen.items()}
     folders = [{"path": str(folder)}, {"path": str(tmp_path / "second")}]
     both.write_text(json.dumps({"folders": folders, "settings": planted}))
     settings = server.data / "user" / "User" / "settings.json"

@@ -13,7 +13,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def pause() -> None:
-    """Pause all agents: each new call waits for you, whatever your rules say."""
+    """Pause all agents: each new call waits for you."""
     with reach("person") as link:
         won = link.put("pause")["won"]
     say("All agents are paused." if won else "All agents are paused already.")
@@ -21,7 +21,7 @@ def pause() -> None:
 
 
 def resume() -> None:
-    """End the pause: rules decide again, also about the calls that waited."""
+    """End the pause: rules decide again."""
     with reach("person") as link:
         won = link.delete("pause")["won"]
     say("Agents go on. Your rules decide again." if won else "Agents are not paused.")

@@ -93,7 +93,7 @@ def rules(
     every: Annotated[bool, typer.Option("--all", help="Include rules of other folders.")] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """List the rules of this folder; add, edit, disable, order, remove or test rules."""
+    """List the rules of this folder; add, edit or remove rules."""
     if context.invoked_subcommand is not None:
         return
     here = workspace(folder)
