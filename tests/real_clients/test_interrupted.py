@@ -1,0 +1,45 @@
+"""A headless client that is interrupted while one of our tools runs: the call ends with it, and so does its command."""
+
+import os
+import signal
+from collections.abc import Callable
+
+import anyio
+import pytest
+from tests.real_clients.client_catalog import COPILOT, GEMINI, QWEN
+from tests.real_clients.guarded_client import GuardedClient
+from tests.support.daemon_home import find_processes, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+ENDED_SECONDS = 5.0
+"""How long the command may run on. It ran for up to 49 s while the door waited for the end of its input."""
+
+
+@pytest.mark.parametrize(
+    ("interrupt", "seconds"),
+    [pytest.param(os.killpg, "301.25", id="its group"), pytest.param(os.kill, "302.25", id="it alone")],
+)
+@pytest.mark.parametrize(
+    "client",
+    [
+        pytest.param(client, id=client.name, marks=() if client is GEMINI else pytest.mark.all_clients)
+        for client in (GEMINI, QWEN, COPILOT)
+    ],
+    indirect=True,
+)
+async def test_a_running_call_is_cancelled_when_its_client_is_interrupted(
+    guarded: GuardedClient, interrupt: Callable[[int, int], None], seconds: str
+) -> None:
+    """A terminal interrupts the whole group of the client, our door included; a script only the client."""
+    turn = guarded.client.ours("execute_command", {"command": f"sleep {seconds}"})
+    argv = f"sleep\0{seconds}"
+    async with guarded.running(turn, arguments=guarded.client.asks_nobody) as run:
+        call = await guarded.person.allow(f"sleep {seconds}")
+        await until(lambda: bool(find_processes(argv)))
+        assert (await guarded.person.call(call))["status"] == "running"
+        with anyio.fail_after(ENDED_SECONDS):
+            interrupt(run.process.pid, signal.SIGINT)
+            record = await guarded.person.stopped(call)
+            await until(lambda: not find_processes(argv))
+        assert (record["status"], record["by"]) == ("cancelled", "client"), run.text
