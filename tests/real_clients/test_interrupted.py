@@ -13,20 +13,31 @@ from tests.support.daemon_home import find_processes, until
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 ENDED_SECONDS = 5.0
-"""How long the command may run on. It ran for up to 49 s while the door waited for the end of its input."""
-
-
-@pytest.mark.parametrize(
-    ("interrupt", "seconds"),
-    [pytest.param(os.killpg, "301.25", id="its group"), pytest.param(os.kill, "302.25", id="it alone")],
+"""How long the command may run on."""
+GROUP = ("its group", os.killpg, "301.25")
+ALONE = ("it alone", os.kill, "302.25")
+CASES = (
+    (GEMINI, GROUP),
+    (GEMINI, ALONE),
+    (QWEN, GROUP),
+    (QWEN, ALONE),
+    (COPILOT, GROUP),  # not alone: only its launcher is interrupted then, and the program goes on
 )
+
+
 @pytest.mark.parametrize(
-    "client",
+    ("client", "interrupt", "seconds"),
     [
-        pytest.param(client, id=client.name, marks=() if client is GEMINI else pytest.mark.all_clients)
-        for client in (GEMINI, QWEN, COPILOT)
+        pytest.param(
+            client,
+            interrupt,
+            seconds,
+            id=f"{client.name}-{name}",
+            marks=() if client is GEMINI else pytest.mark.all_clients,
+        )
+        for client, (name, interrupt, seconds) in CASES
     ],
-    indirect=True,
+    indirect=["client"],
 )
 async def test_a_running_call_is_cancelled_when_its_client_is_interrupted(
     guarded: GuardedClient, interrupt: Callable[[int, int], None], seconds: str
