@@ -21,7 +21,7 @@ CASES = (
     (GEMINI, ALONE),
     (QWEN, GROUP),
     (QWEN, ALONE),
-    (COPILOT, GROUP),  # not alone: only its launcher is interrupted then, and the program goes on
+    (COPILOT, GROUP),  # not alone: the door may not see its launcher end
 )
 
 
