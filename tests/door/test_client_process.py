@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 CLIENT = """
 import json, subprocess, sys
+print("ready", flush=True)
+sys.stdin.readline()
 pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 door = subprocess.Popen([sys.executable, "-m", "handrail", "mcp"], **pipes)
 ends = (door.stdin.fileno(), door.stdout.fileno())
@@ -33,7 +35,7 @@ door.stdin.flush()
 print(json.dumps([door.pid, holder.pid]), flush=True)
 sys.stdin.read()
 """
-"""A client that gives another process its ends of the door's pipes."""
+"""A client that starts the door when it is told to, and gives another process its ends of the door's pipes."""
 WRAPPER = """
 import subprocess, sys
 program = sys.argv[1]
@@ -61,7 +63,11 @@ def launched(folder: Path, *, wrappers: int) -> Generator[Launched]:
     top = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
     pids: list[int] = []
     try:
-        assert top.stdout
+        assert top.stdout and top.stdin
+        assert top.stdout.readline() == b"ready\n"
+        wait_past_start(time.monotonic())
+        top.stdin.write(b"\n")
+        top.stdin.flush()
         pids = json.loads(top.stdout.readline())
         yield Launched(top, *pids)
     finally:
@@ -76,7 +82,7 @@ def launched(folder: Path, *, wrappers: int) -> Generator[Launched]:
 
 
 def wait_past_start(began: float) -> None:
-    """Wait until a launcher's exit counts as the client's."""
+    """Wait until the exit of a process that began then counts as the client's."""
     while time.monotonic() < began + START_SECONDS + 0.05:
         time.sleep(0.01)  # nothing rings when a time has passed
 
@@ -89,11 +95,11 @@ def wait_past_start(began: float) -> None:
 def test_when_the_client_is_killed_the_door_leaves_though_its_input_stays_open(
     peer: ScriptedDaemon, tmp_path: Path, wrappers: int, number: signal.Signals
 ) -> None:
+    """However young the door is."""
     with launched(tmp_path, wrappers=wrappers) as client, ExitStack() as stack:
         seat = peer.seat()
         assert seat.message()["id"] == 1
         has_left = stack.enter_context(watch_exit(client.door))
-        wait_past_start(time.monotonic())
 
         client.top.send_signal(number)
 

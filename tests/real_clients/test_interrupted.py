@@ -21,7 +21,8 @@ CASES = (
     (GEMINI, ALONE),
     (QWEN, GROUP),
     (QWEN, ALONE),
-    (COPILOT, GROUP),  # not alone: the door may not see its launcher end
+    (COPILOT, GROUP),
+    (COPILOT, ALONE),
 )
 
 

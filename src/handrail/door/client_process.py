@@ -13,8 +13,7 @@ import sys
 import time
 
 START_SECONDS = 1.0
-"""A launcher that exits within this time of our start has only started us for another process, which still lives."""
-
+"""A process that exits within this time of its own start has only started us for another process, which still lives."""
 
 WRAPPERS_MAX = 4
 """Wrappers of one client. Qwen Code has two. Bounds the work at the start of a door."""
@@ -24,21 +23,32 @@ class ClientProcesses:
     """Reports whether the client is gone. Its descriptors become readable then."""
 
     def __init__(self) -> None:
-        self._since = time.monotonic()
         self._launcher = os.getppid()
-        watched = [_watch(pid) for pid in (self._launcher, *find_wrappers(self._launcher)) if pid > 1]
-        self.descriptors = [descriptor for descriptor in watched if descriptor >= 0]
-        """One pidfd for each process; empty where the system has none."""
+        self._settled = _read_start(self._launcher) + START_SECONDS
+        self._watched: dict[int, float] = {}
+        for pid in (self._launcher, *find_wrappers(self._launcher)):
+            settled = _read_start(pid) + START_SECONDS
+            if pid > 1 and (descriptor := _watch(pid)) >= 0:
+                self._watched[descriptor] = settled
+
+    @property
+    def descriptors(self) -> list[int]:
+        """One pidfd for each process; none where the system has none."""
+        return list(self._watched)
 
     def is_gone(self) -> bool:
-        """Whether the launcher or a wrapper has exited. One that did so right after our start is not counted."""
-        ended = select.select(self.descriptors, [], [], 0)[0] if self.descriptors else []
-        if time.monotonic() - self._since >= START_SECONDS:
-            return bool(ended) or os.getppid() != self._launcher
-        for descriptor in ended:
-            self.descriptors.remove(descriptor)
+        """Whether the launcher or a wrapper has exited. One that did so right after its own start is not counted."""
+        now = _read_clock()
+        for descriptor in select.select(self._watched, [], [], 0)[0] if self._watched else []:
+            if now >= self._watched[descriptor]:
+                return True
+            del self._watched[descriptor]
             os.close(descriptor)
-        self._launcher = os.getppid()
+        if (launcher := os.getppid()) == self._launcher:
+            return False
+        if now >= self._settled:
+            return True
+        self._launcher = launcher
         return False
 
 
@@ -74,12 +84,30 @@ def _watch(pid: int) -> int:
         return -1
 
 
+def _read_clock() -> float:
+    """Seconds since the boot, the clock that /proc states the start of a process in."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+
+
+def _read_start(pid: int) -> float:
+    """When a process started; now if the system does not tell."""
+    try:
+        return int(_read_stat(pid)[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return _read_clock()
+
+
 def _read_parent(pid: int) -> int:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[1])
+        return int(_read_stat(pid)[1])
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _read_stat(pid: int) -> list[bytes]:
+    """The fields of a process after its name: state, parent and on; the 20th is its start."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
 
 
 def _read_arguments(pid: int) -> list[bytes]:
