@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -202,6 +203,25 @@ async def test_a_session_that_sends_ahead_waits_and_one_that_awaits_each_answer_
                 group.start_soon(take_turn, session)
     assert ready == ["patient", "ahead", "ahead"]
     assert anyio.current_time() - began >= 2 * TURN_SECONDS
+
+
+@pytest.mark.anyio
+async def test_a_session_that_ends_while_a_request_of_it_waits_is_not_served() -> None:
+    sessions = Sessions()
+    opened(sessions, "k", "ahead")
+    served: list[bool] = []
+
+    async def take_turn() -> None:
+        served.append(await sessions.take_turn("k", "ahead"))
+
+    with ExitStack() as busy:
+        for _ in range(BUSY_EASY):
+            busy.enter_context(sessions.using("k", "ahead"))
+        async with anyio.create_task_group() as group:
+            group.start_soon(take_turn)
+            await anyio.lowlevel.checkpoint()
+            sessions.close("k", "ahead")
+    assert served == [False]
 
 
 def test_a_session_belongs_to_the_credential_that_opened_it() -> None:

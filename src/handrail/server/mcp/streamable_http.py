@@ -165,10 +165,9 @@ class StreamableHttp:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, credential: str, session: str) -> None:
         """Serve a request of an existing session. A session belongs to the credential that opened it."""
-        if not self._sessions.is_open(credential, session):
+        if not await self._sessions.take_turn(credential, session):
             await _refuse(scope, receive, send, _NOT_FOUND, 404)
             return
-        await self._sessions.take_turn(credential, session)
         with self._sessions.using(credential, session), self._using(session):
             await self._manager.handle_request(scope, receive, send)
         if scope["method"] == "DELETE":
@@ -286,14 +285,18 @@ class Sessions:
             known.opening -= 1
             self._forget_if_empty(credential)
 
-    async def take_turn(self, credential: str, session: str) -> None:
-        """While many requests of a credential are in progress, begin those of its busy sessions one after another."""
-        known = self._of[credential]
-        if not known.busy[session]:
-            return
+    async def take_turn(self, credential: str, session: str) -> bool:
+        """While many requests of a credential are in progress, begin those of its busy sessions one after another.
+
+        False if there is no such session, or if it ended meanwhile.
+        """
+        known = self._of.get(credential)
+        if known is None or not known.busy.get(session):
+            return self.is_open(credential, session)
         if sum(known.busy.values()) >= BUSY_EASY or known.turn.locked():
             async with known.turn:
                 await anyio.sleep(TURN_SECONDS)
+        return self.is_open(credential, session)
 
     async def take_turn_to_open(self, credential: str) -> None:
         """Open the sessions of a credential one after another when it has many: opening one takes milliseconds."""
