@@ -63,7 +63,8 @@ def launched(folder: Path, *, wrappers: int) -> Generator[Launched]:
     top = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
     pids: list[int] = []
     try:
-        assert top.stdout and top.stdin
+        assert top.stdout
+        assert top.stdin
         assert top.stdout.readline() == b"ready\n"
         wait_past_start(time.monotonic())
         top.stdin.write(b"\n")
