@@ -1,6 +1,7 @@
 """What a person fills in is held against what the agent asked for; each problem is said in words."""
 
 import random
+import time
 from typing import Any
 
 import anyio
@@ -131,6 +132,11 @@ async def test_a_comparison_that_takes_too_long_is_given_up(monkeypatch: pytest.
     letters = random.Random(1)
     value = "c".join("".join(letters.choices("ab", k=390)) for _ in range(3000))  # takes a second
     assert "takes too long" in await find_problem(form(field), {"f": value})
+
+
+def test_a_field_that_no_thread_compared_in_time_is_no_match() -> None:
+    past = time.monotonic()
+    assert agent_form.match_fields([("f", "b", "a")], past) is None
 
 
 @pytest.mark.parametrize("odd", [{}, {"properties": 7}, {"properties": {"f": "x"}, "required": "f"}])

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from itertools import takewhile
 from typing import Annotated
 
 import anyio
@@ -239,15 +238,23 @@ async def _find_mismatches(form: Json, values: Json) -> Sequence[str]:
     ]
     if not patterns:
         return ()
+    failed: Sequence[tuple[str, str]] | None = None
     with anyio.move_on_after(SECONDS):
-        failed = await REGEX_THREADS.run(_match_all, patterns, time.monotonic() + SECONDS, abandon=True)
-        return [f"{_name(form, name)} must match `{pattern}`" for name, pattern in failed]
-    return ("to compare it with the agent's pattern takes too long",)
+        failed = await REGEX_THREADS.run(match_fields, patterns, time.monotonic() + SECONDS, abandon=True)
+    if failed is None:
+        return ("to compare it with the agent's pattern takes too long",)
+    return [f"{_name(form, name)} must match `{pattern}`" for name, pattern in failed]
 
 
-def _match_all(patterns: Sequence[tuple[str, str, str]], until: float) -> list[tuple[str, str]]:
-    in_time = takewhile(lambda _: time.monotonic() < until, patterns)
-    return [(name, pattern) for name, pattern, value in in_time if not _is_match(pattern, value)]
+def match_fields(patterns: Sequence[tuple[str, str, str]], until: float) -> Sequence[tuple[str, str]] | None:
+    """The fields that do not match; None if the time was over before all were compared."""
+    failed: list[tuple[str, str]] = []
+    for name, pattern, value in patterns:
+        if time.monotonic() >= until:
+            return None
+        if not _is_match(pattern, value):
+            failed.append((name, pattern))
+    return failed
 
 
 def _is_match(pattern: str, value: str) -> bool:
