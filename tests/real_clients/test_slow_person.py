@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+from tests.real_clients.client_catalog import CLINE, KIMI
 from tests.real_clients.guarded_client import TURN_SECONDS, GuardedClient
 from tests.real_clients.observations import note
 from tests.support.model_server.script import Turn
@@ -53,6 +54,23 @@ async def test_an_answer_after_the_clients_time_limit_lets_the_repeated_call_pas
         await _pass_repeated(guarded, asked["call_id"], line)
     assert made.read_text() == "made\n", run.text
     note(guarded.client.name, "answer after its limit", "the repeated call passes once")
+
+
+@pytest.mark.parametrize(
+    "client", [pytest.param(each, id=each.name) for each in (CLINE, KIMI)], indirect=True
+)
+async def test_a_call_that_outlasts_the_clients_60_seconds_is_handed_back_and_runs_on(
+    guarded: GuardedClient,
+) -> None:
+    """These clients give a call up after 60 s, whatever the model asked for."""
+    command = {"command": "sleep 65 && echo made > slept.txt", "wait_seconds": 300}
+    turn = guarded.client.ours("execute_command", command)
+    async with guarded.running(turn, arguments=guarded.client.asks_nobody) as run:
+        call = await guarded.person.allow("sleep 65")
+    assert guarded.is_told(call), run.text
+    record = await guarded.person.stopped(call)
+    assert (record["status"], record["exit_code"]) == ("done", 0), record
+    assert (guarded.workspace / "slept.txt").read_text() == "made\n"
 
 
 async def _pass_repeated(guarded: GuardedClient, call: str, line: str) -> None:
