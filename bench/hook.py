@@ -21,9 +21,9 @@ CONNECTS = 5
 ROOT = Path(__file__).parents[1]
 PROGRAMS = (
     *("clients/node_modules/@anthropic-ai/claude-code-*", "agents/node_modules/opencode-*/bin"),
-    "*/node_modules/.bin",
+    *(f"{folder}/node_modules/.bin" for folder in ("agents", "clients", "other-clients")),
 )
-"""Folders with the clients' programs below build/. The native ones come first: packages are installed without scripts."""
+"""Folders with the clients' programs below build/, without the editors of the tests. The native ones come first: packages are installed without scripts."""
 CLIENTS = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "kimi", "cline")
 
 

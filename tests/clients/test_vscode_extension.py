@@ -41,10 +41,26 @@ def test_its_command_gets_the_file_of_this_installation(machine: Machine, tmp_pa
     assert (tmp_path / "words").read_text().split() == ["--uninstall-extension", "handrail.handrail"]
 
 
-def test_a_command_that_fails_is_named_with_its_last_words(machine: Machine, tmp_path: Path) -> None:
-    add_program(tmp_path / "bin", "code", "echo first; echo no room left >&2; exit 3")
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        ("first\nno room left", "no room left"),
+        (
+            "[dump] [\n  let a=1;\n  SyntaxError: too old a Node\n    at run\n]error Got error",
+            "SyntaxError: too old a Node",
+        ),
+        ("", "status 3"),
+    ],
+    ids=["last line", "error above a dump", "no words"],
+)
+def test_a_command_that_fails_is_named_with_its_reason(
+    printed: str, reason: str, machine: Machine, tmp_path: Path
+) -> None:
+    add_program(
+        tmp_path / "bin", "code", f"echo out; printf '{printed}' >&2; exit 3" if printed else "exit 3"
+    )
     (editor,) = find_editors(machine)
-    with pytest.raises(NotInstalled, match="no room left"):
+    with pytest.raises(NotInstalled, match=f"failed: {reason}$"):
         run_editor(editor.install, machine)
 
 

@@ -1,5 +1,6 @@
 """The VS Code extension that comes with Handrail, and the editors that it can be installed in."""
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +14,13 @@ EXTENSION = "handrail.handrail"
 PROGRAMS = ("code", "code-insiders", "codium", "cursor", "code-server")
 INSTALL_SECONDS = 120.0
 """Bounds the wait for an editor's command that hangs."""
+ERROR_LINE = re.compile(r"\w*Error: ")
+"""Editors print the cause above a dump of their own code, and less useful words below it."""
+MOST_WORDS = 300
 
 
 class NotInstalled(Exception):
-    """An editor's command failed; the message has its last words."""
+    """An editor's command failed; the message has the reason that it printed."""
 
     def __init__(self, command: Sequence[str], why: str) -> None:
         super().__init__(f"`{' '.join(command)}` failed: {why}")
@@ -58,5 +62,11 @@ def run_editor(command: Sequence[str], machine: Machine) -> None:
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise NotInstalled(command, str(problem)) from None
     if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        raise NotInstalled(command, lines[-1] if lines else f"status {done.returncode}")
+        raise NotInstalled(command, _find_reason(done.stderr or done.stdout) or f"status {done.returncode}")
+
+
+def _find_reason(output: str) -> str:
+    """The first line that is an error of the program, else the last line; empty where it wrote nothing."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = (line for line in lines if ERROR_LINE.match(line))
+    return next(errors, lines[-1] if lines else "")[:MOST_WORDS]
