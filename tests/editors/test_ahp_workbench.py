@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -69,11 +70,15 @@ class Chat:
         await self.shown(re.compile(f"^{re.escape(text)}")).wait_for()
 
     async def choose(self, option: str) -> None:
-        """Choose an option of a confirmation from its drop-down."""
+        """Choose an option of a confirmation from its drop-down. A menu of VS Code ignores clicks in its first 100 ms."""
         drop_down = self.page.locator(".interactive-session .monaco-dropdown-button")
         await drop_down.filter(visible=True).first.click()
-        item = self.page.locator(".context-view .action-label, .action-list-item").filter(visible=True)
-        await item.filter(has_text=option).first.click()
+        item = self.page.locator(".context-view .action-label").filter(visible=True, has_text=option)
+        for _ in range(20):
+            await item.click()
+            with suppress(AssertionError):
+                return await expect(item).to_have_count(0, timeout=500)
+        raise AssertionError(f"the menu stays open after {option}")
 
 
 async def reconnected(person: Person) -> None:

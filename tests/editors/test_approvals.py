@@ -125,7 +125,10 @@ async def test_a_second_window_without_a_folder_needs_no_pairing_of_its_own(
         assert (editor["state"], editor["windows"]) == ("paired", 2)
 
         await second.run("Handrail: Open in an Editor Tab")
-        await expect(second.page.get_by_role("tab", name="Handrail")).to_be_visible(timeout=MS)
+        tab = second.page.locator(".editor-group-container .tabs-container").get_by_role(
+            "tab", name="Handrail"
+        )
+        await expect(tab).to_be_visible(timeout=MS)
         pages = second.page.locator("iframe.webview.ready")
         await expect(pages).to_have_count(2, timeout=MS)
         for page in await pages.all():
