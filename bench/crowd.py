@@ -82,6 +82,8 @@ def call_together(
             if left[descriptor]:
                 sent[descriptor] = time.perf_counter()
                 client.begin(tool, arguments)
+            else:
+                poll.unregister(descriptor)  # servers close a connection that is idle for seconds
     took = time.perf_counter() - began
     return Crowd(percentile(samples, 0.99) * 1000, len(samples) / took)
 
