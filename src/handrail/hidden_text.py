@@ -80,6 +80,11 @@ def hidden_name(character: str) -> str:
     return name if ord(character) <= last else ""
 
 
+def spell_hidden(text: str) -> str:
+    """The text with its hidden characters spelled out."""
+    return HIDDEN.sub(lambda match: ESCAPES.get(match[0], f"\\u{{{ord(match[0]):x}}}"), text)
+
+
 def _display_pattern(form: str) -> str:
     """Build the regular expression of characters escaped for display; `form` is the format of one code point."""
 

@@ -142,6 +142,23 @@ async def test_a_forwarded_call_is_a_call_with_its_server_and_arguments(
     assert settled["status"] == "done"
 
 
+@pytest.mark.parametrize("path", ["/proc/self/environ", "file:///work/%2e%2e/proc/self/environ"])
+async def test_a_path_that_only_the_server_can_see_asks_although_a_rule_allows_the_server(
+    served: Home, person: Person, trusted: Path, path: str
+) -> None:
+    """In /proc, a server would read its own environment, with its keys."""
+    async with agent(served, trusted, person) as client, tasks() as group:
+        results: list[types.CallToolResult] = []
+
+        async def use() -> None:
+            results.append(await call(client.client, "free__echo", text=path))
+
+        group.start_soon(use)
+        await person.answer(await person.question("free echo"), "deny")
+
+    assert results[0].is_error
+
+
 async def test_a_denied_or_handed_back_call_does_not_break_a_client_that_checks_the_output_schema(
     served: Home, person: Person, workspace: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """Certificates for paired devices: created once, private, limited to local names, renewed for another address."""
 
+import os
 import socket
 import ssl
 import threading
@@ -58,3 +59,13 @@ def test_files_are_private_and_the_ca_stays_when_the_address_changes(tmp_path: P
 def test_nothing_is_signed_outside_private_networks(name: str) -> None:
     with pytest.raises(BadName):
         check_name(name)
+
+
+@pytest.mark.parametrize("name", ["ca.key", "ca.crt", "server.crt"])
+def test_a_file_that_was_replaced_by_a_fifo_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    certificates = Certificates(tmp_path / "tls")
+    certificates.build_context("127.0.0.1")
+    (tmp_path / "tls" / name).unlink()
+    os.mkfifo(tmp_path / "tls" / name)
+    with pytest.raises(OSError, match="not a regular file"):
+        certificates.build_context("127.0.0.1")

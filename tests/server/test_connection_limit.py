@@ -1,10 +1,12 @@
 """HTTP connections: how many there may be, and what becomes of requests that never arrive whole."""
 
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import anyio
 import pytest
@@ -12,7 +14,8 @@ from anyio.abc import SocketStream
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from handrail.server import connection_limit
+from handrail.server import connection_limit, web_server
+from handrail.server.certificates import Certificates
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.web_server import WebServer
 
@@ -193,3 +196,43 @@ for limit in map(int, sys.argv[1:]):
     budget = ConnectionBudget.of_process()
     print(budget.http, budget.local, budget.backlog)
 """
+
+
+async def test_tls_connections_that_do_not_shake_hands_are_bounded_and_keep_nobody_out(
+    tmp_path: Path,
+) -> None:
+    """Anybody in the network can open them."""
+    certificates = Certificates(tmp_path / "tls")
+    tls = certificates.build_context("127.0.0.1")
+    server, answered = WebServer(answer, ConnectionBudget(http=4, local=1, backlog=4), tls), b""
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as listener, anyio.fail_after(BOUND):
+        port = listener.getsockname()[1]
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.serve, [listener])
+            async with AsyncExitStack() as stack:
+                silent = Clients(port, stack)
+                streams = [await silent.ask(b"") for _ in range(100)]
+                for stream in streams[: -web_server.HANDSHAKES_MAX]:
+                    assert await hears_nothing(stream)
+                trusting = ssl.create_default_context(cafile=str(certificates.ca_file))
+                client = await anyio.connect_tcp(
+                    "127.0.0.1",
+                    port,
+                    ssl_context=trusting,
+                    tls_hostname="127.0.0.1",
+                    tls_standard_compatible=False,
+                )
+                await stack.enter_async_context(client)
+                await client.send(REQUEST)
+                answered = await client.receive()
+            server.stop()
+
+    assert answered.startswith(b"HTTP/1.1 200")
+
+
+async def hears_nothing(stream: SocketStream) -> bool:
+    """Whether the other end has closed this connection."""
+    try:
+        return await stream.receive() == b""
+    except (anyio.EndOfStream, anyio.BrokenResourceError):
+        return True

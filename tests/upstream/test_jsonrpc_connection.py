@@ -8,7 +8,14 @@ import pytest
 
 from handrail.store.values import Json
 from handrail.terminal.jsonrpc_messages import encode_message
-from handrail.upstream.jsonrpc_connection import ConnectionLost, JsonRpcConnection, RpcError
+from handrail.upstream import jsonrpc_connection
+from handrail.upstream.jsonrpc_connection import (
+    FLOOD_BYTES,
+    MESSAGE_SHOWN,
+    ConnectionLost,
+    JsonRpcConnection,
+    RpcError,
+)
 
 BOUND = 20.0
 
@@ -83,3 +90,43 @@ async def test_a_server_that_ends_fails_its_requests_with_the_reason() -> None:
             pipe.give_up("s ended by itself with exit code 3.")
             with pytest.raises(ConnectionLost, match="exit code 3"):
                 await connection.request("tools/list", {})
+
+
+@pytest.mark.parametrize("asked", [False, True])
+async def test_a_server_that_sends_huge_messages_that_no_client_asked_for_is_ended(
+    asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them takes the event loop as long as a thousand small ones."""
+    monkeypatch.setattr(jsonrpc_connection, "FLOOD_MAX", 100)
+    monkeypatch.setattr(jsonrpc_connection, "FLOOD_RATE", 1.0)
+    ended: str | None = None
+    pipe, huge = Pipe(), "x" * (FLOOD_BYTES * 10)
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            connection = JsonRpcConnection("s", pipe, Nobody(), group)
+            group.start_soon(connection.run)
+            for _ in range(20):
+                if asked:
+                    group.start_soon(ask, connection)
+                    await anyio.wait_all_tasks_blocked()
+                    pipe.say(id=pipe.sent[-1]["id"], result={"text": huge})
+                elif pipe.why is None:
+                    pipe.say(method="notifications/message", params={"text": huge})
+                await anyio.wait_all_tasks_blocked()
+            ended = pipe.why
+            pipe.give_up("over")
+
+    assert (ended is None) == asked
+    assert asked or "too many messages" in str(ended)
+
+
+async def ask(connection: JsonRpcConnection) -> None:
+    await connection.request("tools/call", {}, origin="a client's request")
+
+
+def test_the_message_of_an_error_is_recorded_in_part() -> None:
+    error = RpcError(-32603, "x" * 1_000_000)
+    assert len(error.excerpt) < MESSAGE_SHOWN + 100
+    assert "998,000 more characters" in error.excerpt
+    assert error.wire["message"] == error.message, "the client gets all of it"
+    assert RpcError(-32603, "short").excerpt == "short"

@@ -5,12 +5,12 @@ The table of these characters is `handrail.hidden_text`, which the page shares. 
 
 from collections import Counter
 
-from handrail.hidden_text import ESCAPES, HIDDEN, SURROGATE, hidden_name
+from handrail.hidden_text import HIDDEN, SURROGATE, hidden_name, spell_hidden
 
 
 def exact_text(text: str) -> str:
     """Escape hidden characters; keep newlines and tabs."""
-    return HIDDEN.sub(lambda found: _escape(found[0]), text)
+    return spell_hidden(text)
 
 
 def exact_line(text: str) -> str:
@@ -30,10 +30,6 @@ def hidden_warning(text: str) -> str | None:
         return None
     counts = ", ".join(_format_count(kind, count) for kind, count in kinds.items())
     return f"Contains hidden characters, shown escaped: {counts}."
-
-
-def _escape(character: str) -> str:
-    return ESCAPES.get(character) or f"\\u{{{ord(character):x}}}"
 
 
 def _format_count(kind: str, count: int) -> str:

@@ -33,8 +33,8 @@ def build_servers(
         """The claim on a path that a call names: Handrail does not see whether the server reads or writes it."""
         try:
             return Workspace.of(caller, own).place(path).claim("write")
-        except Refusal:
-            return None
+        except Refusal:  # in /proc, which shows the server other things than Handrail, or a loop of symlinks
+            return Claim(action="write", resource=path, inside=False)
 
     return Servers(
         config.servers,

@@ -22,6 +22,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from handrail.regular_file import read_regular_file
+
 CA_DAYS = 3650
 SERVER_DAYS = 397
 """Longest lifetime that Apple's systems accept for a server certificate of any CA."""
@@ -50,7 +52,7 @@ class Certificates:
     @property
     def ca_fingerprint(self) -> str:
         """SHA-256 of the CA's certificate, as phones show it."""
-        digest = x509.load_pem_x509_certificate(self.ca_file.read_bytes()).fingerprint(hashes.SHA256())
+        digest = x509.load_pem_x509_certificate(read_regular_file(self.ca_file)).fingerprint(hashes.SHA256())
         return digest.hex(":").upper()
 
     def build_context(self, name: str) -> ssl.SSLContext:
@@ -71,9 +73,10 @@ class Certificates:
     def _get_ca(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         key_file = self._folder / "ca.key"
         if key_file.exists() and self.ca_file.exists():
-            key = load_pem_private_key(key_file.read_bytes(), None)
-            assert isinstance(key, ec.EllipticCurvePrivateKey), "we create no other keys"
-            return key, x509.load_pem_x509_certificate(self.ca_file.read_bytes())
+            key = load_pem_private_key(read_regular_file(key_file), None)
+            if not isinstance(key, ec.EllipticCurvePrivateKey):
+                raise ValueError(f"{key_file} is no key of Handrail's")
+            return key, x509.load_pem_x509_certificate(read_regular_file(self.ca_file))
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _sign_ca(key)
         _write_private(key_file, _encode_key(key))
@@ -164,7 +167,7 @@ def _is_good(chain: Path, name: str, ca: x509.Certificate) -> bool:
     """Whether the stored certificate is for this name, by this CA, and does not end soon."""
     if not chain.exists():
         return False
-    certificate = x509.load_pem_x509_certificate(chain.read_bytes())
+    certificate = x509.load_pem_x509_certificate(read_regular_file(chain))
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     shown = [str(each.value) for each in names]
     lasts = certificate.not_valid_after_utc - datetime.now(UTC) > timedelta(days=RENEW_DAYS)

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from handrail.regular_file import read_regular_file
 from handrail.store.values import PushSubscription
 
 RECORD_BYTES = 4096
@@ -106,8 +107,9 @@ def _encode_point(key: ec.EllipticCurvePublicKey) -> bytes:
 
 def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     if path.exists():
-        key = load_pem_private_key(path.read_bytes(), None)
-        assert isinstance(key, ec.EllipticCurvePrivateKey), "we create no other keys"
+        key = load_pem_private_key(read_regular_file(path), None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError(f"{path} is no key of Handrail's. Remove it to create a new one.")
         return key
     key = ec.generate_private_key(ec.SECP256R1())
     path.parent.mkdir(mode=0o700, exist_ok=True)

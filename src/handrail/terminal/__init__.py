@@ -7,7 +7,7 @@ EXPORTS = {
     "input.typing_history": "RELEASED_BY",
     "jsonrpc_messages": "encode_message excerpt_line parse_message",
     "keeper_client": "Keeper KeeperError KeeperHangs",
-    "loopback_peer": "find_connection_holders",
+    "loopback_peer": "find_refusal",
     "open_shell": "COLS OWN_ID OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",
     "output.output_search": "Match SearchResult search_tail",
     "output.paging": "OutputPage find_line_near_end is_alternate_screen read_page",

@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from handrail.keeper import lineage
-from handrail.terminal.person_check import Identity
+from handrail.terminal.person_check import DoorLaunchers, Identity
 
+NO_PROCESS = "The program at the other end of this connection could not be recognised."
 _TABLE = Path("/proc/net/tcp")
 _ESTABLISHED = "01"
 
@@ -25,6 +26,21 @@ def find_connection_holders(client: tuple[str, int], server: tuple[str, int]) ->
         return []
     target = f"socket:[{inode}]"
     return [holder for pid in _own_processes() if (holder := _identity_if_holder(pid, target)) is not None]
+
+
+def find_refusal(
+    launchers: DoorLaunchers,
+    client: tuple[str, int],
+    server: tuple[str, int],
+    unknown: str | None = NO_PROCESS,
+) -> str | None:
+    """Why the process at the client's end does not count as a person's; None if it may be. Blocks.
+
+    `unknown` is the refusal of a process that cannot be found.
+    """
+    holders = find_connection_holders(client, server)
+    refusals = [launchers.refusal_of_process(holder) for holder in holders]
+    return next(filter(None, refusals), None) if refusals else unknown
 
 
 def _hex_address(address: tuple[str, int]) -> str:

@@ -69,7 +69,7 @@ class FeatureTool(Tool[FeatureInput, FeaturePlan]):
             )
         except RpcError as error:
             call.relay({"error": error.wire})
-            raise Refusal(f"{server} answered with an error: {error.message}") from None
+            raise Refusal(f"{server} answered with an error: {error.excerpt}") from None
         except ConnectionLost as lost:
             raise Refusal(str(lost)) from None
         call.relay({"result": result})

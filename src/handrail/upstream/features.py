@@ -94,7 +94,7 @@ class Features:
             name
             for name in candidates
             if any(
-                template_pattern(each).fullmatch(uri)
+                matches_template(uri, each)
                 for each in self._field(name, "resources/templates/list", "uriTemplate")
             )
         ]
@@ -119,7 +119,22 @@ class Features:
         return server, prompt
 
 
-def template_pattern(template: str) -> re.Pattern[str]:
-    """A pattern for the URIs of a template (RFC 6570): each expression stands for any text but spaces."""
-    parts = re.split(r"\{[^{}]*\}", template)
-    return re.compile(r"[^\s]*".join(map(re.escape, parts)))
+def matches_template(uri: str, template: str) -> bool:
+    """Whether a template (RFC 6570) can produce a URI: each expression stands for any text but spaces.
+
+    Searches each fixed part once. A server chooses the template, and a regular expression of its parts would take
+    exponential time.
+    """
+    first, *others = re.split(r"\{[^{}]*\}", template)
+    if not others:
+        return uri == template
+    *middle, last = others
+    if any(char.isspace() for char in uri) or not uri.startswith(first):
+        return False
+    at, end = len(first), len(uri) - len(last)
+    for part in middle:
+        found = uri.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at <= end and uri.endswith(last)

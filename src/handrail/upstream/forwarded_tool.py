@@ -6,8 +6,11 @@ the server says about its tool is a reason to allow it.
 
 import json
 import math
+import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Protocol
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -110,7 +113,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
         """The use of the tool, and what its arguments name on this machine."""
         name = f"{tool.server} {tool.own_name}"
         yield Claim(action="run", resource=name, inside=True, opaque=changed, server=tool.server)
-        paths = list(dict.fromkeys(_paths(arguments)))
+        paths = list(dict.fromkeys(find_paths(arguments)))
         for path in paths[:PATHS_MAX]:
             claim = self._place(caller, path)
             if claim is not None:
@@ -126,7 +129,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
             reply = await self._forwarder.forward(plan.tool, plan.arguments, call)
         except RpcError as error:
             call.relay({"error": error.wire})
-            raise Refusal(f"{self._server} answered with an error: {error.message}") from None
+            raise Refusal(f"{self._server} answered with an error: {error.excerpt}") from None
         except ConnectionLost as lost:
             raise Refusal(f"{lost} What the call did before is unknown.") from None
         call.relay({"result": reply})
@@ -174,19 +177,45 @@ def _short(value: JsonValue) -> str:
     return value[:TITLE_MAX] if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:TITLE_MAX]
 
 
-def _paths(value: JsonValue) -> Iterator[str]:
+def find_paths(value: JsonValue) -> Iterator[str]:
     """Absolute paths in the arguments, at any depth. A relative one means something to the server only."""
     match value:
-        case str() if value.startswith(("/", "~/", "file://")) and len(value) < 4096 and "\n" not in value:
-            yield value.removeprefix("file://")
+        case str():
+            yield from _paths_of_text(value)
         case list():
             for each in value:
-                yield from _paths(each)
+                yield from find_paths(each)
         case dict():
-            for each in value.values():
-                yield from _paths(each)
+            for name, each in value.items():
+                yield from _paths_of_text(name)
+                yield from find_paths(each)
         case _:
             return
+
+
+def _paths_of_text(text: str) -> Iterator[str]:
+    """What a server may open for this text: as it is, without the blanks around it, and what a file: URL stands for."""
+    bare = text.strip()
+    if bare[:5].lower() == "file:":
+        target = re.sub(r"^//[^/\\]*", "", bare[5:].partition("#")[0].partition("?")[0])
+        decoded = [f"/{unquote(target).lstrip('/')}", f"/{unquote(bare[5:]).lstrip('/')}"]
+        yield from filter(_may_be_path, dict.fromkeys(decoded))
+    elif bare.startswith(("/", "~")):
+        whole = [os.path.expanduser(each) for each in (text, bare)]  # noqa: PTH111 - `~name` too
+        yield from filter(_may_be_path, dict.fromkeys(whole))
+
+
+def _may_be_path(text: str) -> bool:
+    """Whether a system would open it: prose and code may begin with a slash too."""
+    if not text.startswith("/") or len(text) >= _PATH_MAX:
+        return False
+    if "\n" in text:
+        return os.path.lexists(os.path.dirname(text))  # noqa: PTH120
+    return all(len(part) <= _NAME_MAX for part in text.split("/"))
+
+
+_PATH_MAX, _NAME_MAX = 4096, 255
+"""Characters; file systems accept no more."""
 
 
 def _recorded(reply: Json) -> Result:

@@ -26,6 +26,10 @@ FLOOD_MAX = 5000
 FLOOD_RATE = 500.0
 """Messages of a server that nobody asked for: at a time, and in each second on average. One that sends more is ended, since
 others share the event loop."""
+FLOOD_BYTES = 16 * 1024
+"""Bytes of a message that count as one more message. Lists count too; the answer to a client's request does not."""
+MESSAGE_SHOWN = 2000
+"""Characters of an error's message that are recorded: bounds the journal and the lists of calls."""
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
@@ -40,6 +44,12 @@ class RpcError(Exception):
         self.code = code
         self.message = message
         self.data = data
+
+    @property
+    def excerpt(self) -> str:
+        """The beginning of the message, as it is recorded and shown. A server chooses its length."""
+        left = len(self.message) - MESSAGE_SHOWN
+        return f"{self.message[:MESSAGE_SHOWN]}… ({left:,} more characters)" if left > 0 else self.message
 
     @property
     def wire(self) -> Json:
@@ -159,7 +169,7 @@ class JsonRpcConnection:
         elif "method" not in message:
             self._settle(message, line)
         else:
-            self._count_unasked()
+            self._count_unasked(line)
             await self._receive_call(message)
 
     async def _receive_call(self, message: Json) -> None:
@@ -183,8 +193,9 @@ class JsonRpcConnection:
         )
         if request is None or request.done.is_set():
             self._count_garbage(line)
-            self._count_unasked()
             return
+        if request.origin is None:
+            self._count_unasked(line)
         result, error = message.get("result"), message.get("error")
         if isinstance(result, dict):
             request.result = result
@@ -231,14 +242,17 @@ class JsonRpcConnection:
     def _count_garbage(self, line: bytes) -> None:
         self.garbage += 1
         self.last_garbage = excerpt_line(line)
+        self._count_unasked(line)
 
-    def _count_unasked(self) -> None:
+    def _count_unasked(self, line: bytes) -> None:
         now = anyio.current_time()
-        self._unasked = max(0.0, self._unasked - (now - self._last_unasked) * FLOOD_RATE) + 1
+        weight = 1 + len(line) // FLOOD_BYTES
+        self._unasked = max(0.0, self._unasked - (now - self._last_unasked) * FLOOD_RATE) + weight
         self._last_unasked = now
         if self._unasked > FLOOD_MAX:
             self._line.give_up(
-                f"{self._name} sent too many messages: more than {FLOOD_RATE:g} in each second. So it was ended."
+                f"{self._name} sent too many messages: more than {FLOOD_RATE:g} in each second, or "
+                f"{FLOOD_RATE * FLOOD_BYTES / 1e6:.0f} MB. So it was ended."
             )
 
     def _fail_all(self, problem: Exception) -> None:

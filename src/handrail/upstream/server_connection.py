@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from handrail import __version__
 from handrail.store.values import Json
+from handrail.terminal.jsonrpc_messages import encode_message
 from handrail.upstream.jsonrpc_connection import (
     METHOD_NOT_FOUND,
     JsonRpcConnection,
@@ -29,6 +30,9 @@ LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
 PAGES_MAX = 100
 """Pages of one list: a server could answer with a next page for ever."""
+LIST_MAX = 10_000
+LIST_BYTES = 8 << 20
+"""Entries of one list, and their size as JSON: bounds memory. What comes after them is left out."""
 ROUNDS_MAX = 20
 """Times that a server of 2026-07-28 may ask for the same call again."""
 LIST_SECONDS = 30.0
@@ -95,6 +99,8 @@ class ServerConnection:
         self.protocol = ""
         self.tools = DefinitionSet(tools={}, refused=())
         self._listing = anyio.Lock()
+        self._must_list = False
+        """A refresh waits, and will find all that changed until then."""
 
     def serve(self, link: ClientLink) -> None:
         """Ask this client from now on: one that was idle for long comes back with a new link."""
@@ -140,10 +146,16 @@ class ServerConnection:
         """All pages of a list. Raises RpcError or ConnectionLost."""
         found: list[JsonValue] = []
         cursor: JsonValue = None
+        room = LIST_BYTES
         for _ in range(PAGES_MAX):
             page = await self.request(method, {} if cursor is None else {"cursor": cursor})
             entries, cursor = page.get(field), page.get("nextCursor")
-            found += entries if isinstance(entries, list) else []
+            for entry in entries if isinstance(entries, list) else []:
+                room -= len(encode_message(entry))
+                if room < 0 or len(found) >= LIST_MAX:
+                    log.warning("%s lists more than is taken by %s", self.name, method)
+                    return found
+                found.append(entry)
             if not isinstance(cursor, str) or not cursor:
                 break
         return found
@@ -161,7 +173,9 @@ class ServerConnection:
 
     async def hear(self, method: str, params: Json) -> None:
         if method == "notifications/tools/list_changed":
-            self._group.start_soon(self._refresh_tools)
+            if not self._must_list:
+                self._must_list = True
+                self._group.start_soon(self._refresh_tools)
             return
         if method.endswith("/list_changed"):
             self._on_list_changed(self.name, method)
@@ -230,6 +244,7 @@ class ServerConnection:
 
     async def _list_tools(self) -> None:
         async with self._listing:
+            self._must_list = False
             with anyio.fail_after(LIST_SECONDS):
                 listed = await self.list_all("tools/list", "tools")
             self.tools = read_definitions(self.name, listed)

@@ -47,6 +47,8 @@ STABLE_SECONDS = 30.0
 NOT_ACCEPTED = (
     "A person has not accepted config.toml yet, so no MCP server is started. `handrail status` tells how."
 )
+GONE_MAX = 1000
+"""Tools that no server lists any more and that stay in the toolbox: a server may list others each time."""
 ROUTES_EASY = 256
 """Routes of calls, above which those of ended calls are dropped."""
 
@@ -339,8 +341,10 @@ class Servers:
                 await connection.open()
         except TimeoutError:
             running.problem = f"{connection.name} did not answer within {seconds:g} s of its start."
-        except (RpcError, ConnectionLost) as problem:
-            running.problem = f"{connection.name} could not be started: {problem}"
+        except RpcError as error:
+            running.problem = f"{connection.name} could not be started: {error.excerpt}"
+        except ConnectionLost as lost:
+            running.problem = f"{connection.name} could not be started: {lost}"
         if running.problem:
             process.give_up(running.problem)
             return False
@@ -411,9 +415,17 @@ class Servers:
 
     def _note_tools(self) -> None:
         """Put the tools into the toolbox, and announce them. One that is gone stays: calls of it may be open."""
-        for tool in self.tools:
-            if tool.name not in self._toolbox:
-                self._toolbox[tool.name] = ForwardedTool(tool, self, self, self._place)
+        listed = {tool.name: tool for tool in self.tools}
+        for name, tool in listed.items():
+            if name not in self._toolbox:
+                self._toolbox[name] = ForwardedTool(tool, self, self, self._place)
+        gone = [
+            name
+            for name, tool in self._toolbox.items()
+            if isinstance(tool, ForwardedTool) and name not in listed
+        ]
+        for name in gone[:-GONE_MAX]:
+            del self._toolbox[name]
         self.version += 1
         self.changed.ring()
 

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.support.ahp_client import AHP, ahp_client, pair
-from tests.support.daemon_home import running_daemon
+from tests.support.daemon_home import BOUND, running_daemon
 from tests.support.person_client import person_of
 from tests.support.scripted_agent import script
 from tests.support.thread_client import SCRIPTED
+
+from handrail.server.ahp.ahp_server import AHEAD, AHEAD_BYTES, Inbox
 
 pytestmark = [pytest.mark.anyio]
 
@@ -30,3 +33,19 @@ async def test_a_client_lists_threads_of_the_page_and_sends_a_prompt(tmp_path: P
             await chat.over()
             assert chat.text == "Hello editor"
             assert await client.same(chat.uri)
+
+
+async def test_few_long_messages_wait_to_be_handled() -> None:
+    inbox, long = Inbox(), "x" * AHEAD_BYTES
+    with anyio.fail_after(BOUND):
+        await inbox.put(long)
+        async with anyio.create_task_group() as group:
+            group.start_soon(inbox.put, "y")
+            await anyio.wait_all_tasks_blocked()
+            assert await inbox.next() == long
+            assert await inbox.next() == "y", "it came when there was room"
+        for number in range(AHEAD):
+            await inbox.put(str(number))
+        with anyio.move_on_after(0.01) as waited:
+            await inbox.put("one more")
+    assert waited.cancelled_caught

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.server.ahp.channels import REPLAYED, Channels, Origin
+from handrail.server.ahp.channels import REPLAYED, REPLAYED_BYTES, Channels, Origin
 from handrail.server.ahp.reducers import reduce_terminal
 
 
@@ -60,6 +60,18 @@ def test_more_than_the_replay_holds_needs_a_snapshot() -> None:
     assert channels.replay(begin, ["a"]) is None
     assert channels.replay(channels.seq + 1, ["a"]) is None
     assert channels.replay(channels.seq, ["unknown"]) is None
+
+
+def test_long_actions_leave_the_replay_earlier() -> None:
+    channels = Channels()
+    terminal(channels, "a")
+    begin, long = channels.seq, "x" * (REPLAYED_BYTES // 4)
+    for _ in range(3):
+        channels.publish("a", {"type": "terminal/data", "data": long})
+    assert len(channels.replay(begin, ["a"]) or []) == 3
+    channels.publish("a", {"type": "terminal/data", "data": long})
+    assert channels.replay(begin, ["a"]) is None
+    assert len(channels.replay(begin + 1, ["a"]) or []) == 3
 
 
 def test_a_channel_that_was_opened_again_is_not_replayed_from_before() -> None:

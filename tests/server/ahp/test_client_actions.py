@@ -6,9 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.ahp_client import AhpClient, AhpError
+from tests.support.ahp_client import AhpClient, AhpError, ahp_client
+from tests.support.daemon_home import Home
 from tests.support.person_client import Person
 from tests.support.scripted_agent import script
+
+from handrail.server.ahp._client_actions import (
+    ACTION_MAX,
+    MOST_ACTIVE,
+)
 
 pytestmark = [pytest.mark.anyio]
 
@@ -236,3 +242,21 @@ async def test_settings_of_the_editor_never_approve(editor: AhpClient, folder: P
     call = await chat.question()
     await chat.confirm(call, "deny")
     await chat.over()
+
+
+async def test_what_clients_publish_in_a_session_is_bounded(home: Home, folder: Path) -> None:
+    """Also a client that may not decide can publish, and come back under another name each time."""
+    async with ahp_client(home) as client:
+        await client.initialize()
+        uri = f"{AGENT}:/crowded"
+        await client.ask("createSession", channel=uri, provider=AGENT)
+        await client.subscribe(uri)
+        me = {"clientId": client.client, "tools": ["x" * ACTION_MAX]}
+        assert "longer than" in await client.rejected(uri, "session/activeClientSet", activeClient=me)
+        for number in range(MOST_ACTIVE + 3):
+            client.client = f"client-{number}"
+            await client.initialize()
+            await client.act(uri, "session/activeClientSet", activeClient={"clientId": client.client})
+        await client.until(lambda: len(client.states[uri]["activeClients"]) == MOST_ACTIVE)
+        assert client.states[uri]["activeClients"][-1]["clientId"] == client.client
+        assert await client.same(uri)

@@ -38,6 +38,8 @@ BEGIN_SECONDS = 30.0
 """How long a prompt waits for a cancelled one to unwind."""
 PIECE = 32 * 1024
 """Bytes of terminal input written at a time."""
+MOST_ACTIVE, ACTION_MAX = 32, 256 * 1024
+"""Active clients of one session, and characters of what a client publishes there: bounds memory."""
 MOST_EXPLAINED = 20
 """Reasons that are remembered as shown: bounds memory."""
 UNPAIRED = Actor("named", "an editor")
@@ -153,7 +155,18 @@ class ClientActions:
         if client and client["clientId"] != self._origin.client:
             raise Rejected("A client can only announce itself.")
         await self._host.find_session(self._uri)
+        if len(str(action)) > ACTION_MAX:
+            raise Rejected(f"This action is longer than {ACTION_MAX:,} characters.")
         self._accept(action)
+        self._drop_oldest_clients()
+
+    def _drop_oldest_clients(self) -> None:
+        """Remove the active clients of a session above the most. One that vanishes does not remove itself."""
+        channel = self._host.channels.get(self._uri)
+        clients: list[Obj] = [] if channel is None else channel.state["activeClients"]
+        for client in clients[: max(0, len(clients) - MOST_ACTIVE)]:
+            removal: Obj = {"type": "session/activeClientRemoved", "clientId": client["clientId"]}
+            self._host.channels.publish(self._uri, removal)
 
     async def _rename(self, action: Obj) -> None:
         session = await self._host.find_session(self._uri)

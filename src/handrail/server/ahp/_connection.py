@@ -107,7 +107,7 @@ class Outbox:
 class Connection:
     """One client."""
 
-    def __init__(self, host: AhpHost, peer: Peer, known_clients: set[str]) -> None:
+    def __init__(self, host: AhpHost, peer: Peer, known_clients: deque[str]) -> None:
         self.outbox = Outbox()
         self._host = host
         self._peer = peer
@@ -222,7 +222,8 @@ class Connection:
 
     def _name_client(self, params: Obj) -> None:
         self._client = text_field(params, "clientId")[:200]
-        self._known_clients.add(self._client)
+        if self._client not in self._known_clients:
+            self._known_clients.append(self._client)
 
     async def _ping(self, _params: Obj) -> Obj:
         return {}
@@ -240,7 +241,7 @@ class Connection:
         if actions is None:
             found = [snapshot for uri in wanted if (snapshot := await self._try_subscribe(uri))]
             return {"type": "snapshot", "snapshots": found}
-        for uri in wanted:
+        for uri in wanted[: MOST_SUBSCRIPTIONS - len(self._subscriptions)]:
             self._join(uri)
         for notice in self._host.channels.notices(seen):
             self.outbox.put(notice)

@@ -1,13 +1,15 @@
 """The listeners of the agent host: a separate unix socket, and a loopback port if one is set.
 
 VS Code's server connects with a WebSocket and no credential. On the socket, the process at the other end is known: agents
-are refused, and only an editor that a person has paired decides. On the port, a token lets a client watch and prompt.
+are refused, and only an editor that a person has paired decides. On the port, a token lets a client watch and prompt, if
+its process is no agent's and nothing that Handrail started: these can read the token in config.toml.
 """
 
 import hmac
 import logging
 import os
 import socket
+from collections import deque
 from contextlib import AsyncExitStack, closing
 from http import HTTPStatus
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream
+import anyio.to_thread
 from websockets.asyncio.server import ServerConnection, serve, unix_serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
@@ -23,22 +25,26 @@ from websockets.http11 import Request, Response
 from handrail.server.ahp._connection import Connection, Disconnected
 from handrail.server.ahp.ahp_host import AhpHost
 from handrail.server.ahp.peer import Pairings, Peer, Watcher
+from handrail.store.bell import Bell
+from handrail.terminal.loopback_peer import find_refusal
 from handrail.terminal.person_check import OTHER_USER, DoorLaunchers, is_other_user
 
 log = logging.getLogger(__name__)
 
-MESSAGE_BYTES = 4 * 1024 * 1024
+MESSAGE_BYTES = 2 * 1024 * 1024
 """Longest message from a client. Bounds memory; a prompt with attachments is far smaller."""
 MOST_CONNECTIONS = 32
 """Connections at a time. An editor window has one."""
-AHEAD = 64
-"""Messages of one client that wait here. More are left in its socket."""
+AHEAD, AHEAD_BYTES = 64, 1024 * 1024
+"""Messages of one client that wait here, and their size. More are left in its socket."""
+MOST_KNOWN = 1000
+"""Names of clients that may reconnect: bounds memory."""
 CLOSE_SECONDS = 2.0
 TOO_SLOW, BAD_CLIENT = 1013, 1008
 LOOPBACK = "127.0.0.1"
 _LIMITS: dict[str, Any] = {
     "max_size": MESSAGE_BYTES,
-    "max_queue": 16,
+    "max_queue": 2,
     "compression": None,
     "close_timeout": CLOSE_SECONDS,
 }
@@ -70,7 +76,7 @@ class AhpServer:
         self._launchers = launchers
         self._token = token
         self._open = 0
-        self._known_clients: set[str] = set()
+        self._known_clients: deque[str] = deque(maxlen=MOST_KNOWN)
 
     async def serve(self, listener: socket.socket, port: int) -> None:
         """Serve on the socket, and on the port unless it is 0, until cancelled. Clients wait until the host has started."""
@@ -99,12 +105,15 @@ class AhpServer:
             refusal = OTHER_USER if is_other_user(peer) else self._launchers.refusal(peer)
         return self._refuse(connection, request, refusal)
 
-    def _check_token(self, connection: ServerConnection, request: Request) -> Response | None:
+    async def _check_token(self, connection: ServerConnection, request: Request) -> Response | None:
         given = parse_qs(urlsplit(request.path).query).get("tkn", [""])[0]
         is_right = bool(self._token) and hmac.compare_digest(given.encode(), self._token.encode())
         refusal = (
             None if is_right else "The token is missing or wrong. It is `token` of [ahp] in config.toml."
         )
+        if refusal is None:
+            client, server = connection.remote_address[:2], connection.local_address[:2]
+            refusal = await anyio.to_thread.run_sync(find_refusal, self._launchers, client, server)
         return self._refuse(connection, request, refusal)
 
     def _refuse(self, connection: ServerConnection, request: Request, why: str | None) -> Response | None:
@@ -170,18 +179,44 @@ async def _close_slow(socket: ServerConnection, client: Connection) -> None:
 
 async def _receive(socket: ServerConnection, client: Connection) -> None:
     """Handle messages in order. Pings are answered immediately: a client counts a late answer as a lost connection."""
-    send, receive = anyio.create_memory_object_stream[str | bytes](AHEAD)
+    inbox = Inbox()
     async with anyio.create_task_group() as group:
-        group.start_soon(_handle_all, receive, client)
+        group.start_soon(_handle_all, inbox, client)
         async for message in socket:
             if not client.answer_ping(message):
-                await send.send(message)
+                await inbox.put(message)
         group.cancel_scope.cancel()
 
 
-async def _handle_all(receive: MemoryObjectReceiveStream[str | bytes], client: Connection) -> None:
-    async for message in receive:
-        await client.handle(message)
+async def _handle_all(inbox: "Inbox", client: Connection) -> None:
+    while True:
+        await client.handle(await inbox.next())
+
+
+class Inbox:
+    """The messages of one client that wait to be handled: some, or a single long one."""
+
+    def __init__(self) -> None:
+        self._messages: deque[str | bytes] = deque()
+        self._bell = Bell()
+
+    async def put(self, message: str | bytes) -> None:
+        """Add a message; waits for room."""
+        while self._messages and not self._has_room(message):
+            await self._bell.wait()
+        self._messages.append(message)
+        self._bell.ring()
+
+    async def next(self) -> str | bytes:
+        while not self._messages:
+            await self._bell.wait()
+        message = self._messages.popleft()
+        self._bell.ring()
+        return message
+
+    def _has_room(self, message: str | bytes) -> bool:
+        waiting = sum(map(len, self._messages))
+        return len(self._messages) < AHEAD and waiting + len(message) <= AHEAD_BYTES
 
 
 def _peer_socket(connection: ServerConnection) -> socket.socket:

@@ -6,12 +6,14 @@ The digest of a question is sent with it, and the answer is given for that diges
 from collections.abc import Iterable
 from contextlib import suppress
 
+from pydantic import JsonValue
+
 from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.rules.suggestions import SuggestedRule, suggest_rules
-from handrail.hidden_text import ESCAPES, HIDDEN
+from handrail.hidden_text import spell_hidden
 from handrail.server.ahp.ahp_wire import Obj
 from handrail.server.ahp.contents import FileEdits
 from handrail.server.ahp.forms import answers_of_values, form_request
@@ -84,7 +86,7 @@ class CallCards:
         return CallFacts(
             id=call.id,
             tool=call.tool,
-            title=reveal(call.title),
+            title=spell_hidden(call.title),
             input=reveal_input(call.input),
             status=call.status if call.status in ("waiting", "running") else "running",
             terminal=self._terminal(call.terminal, call.title),
@@ -97,7 +99,7 @@ class CallCards:
         return CallFacts(
             id=call.id,
             tool=call.tool,
-            title=reveal(call.title),
+            title=spell_hidden(call.title),
             input=reveal_input(history.input or {}),
             status=call.ending or "interrupted",
             message=_denial(history) or call.message or "",
@@ -111,7 +113,7 @@ class CallCards:
         if terminal is None or self._terminals.get(terminal) is None:
             return None
         resource = f"ahp-terminal:/{terminal}"
-        return {"type": "terminal", "resource": resource, "title": reveal(title), "isPty": True}
+        return {"type": "terminal", "resource": resource, "title": spell_hidden(title), "isPty": True}
 
     def question(self, call: Call, approval: Approval) -> Question:
         """The question about a waiting call."""
@@ -141,7 +143,7 @@ class CallCards:
         if suggested:
             yield {"id": THREAD, "label": "Allow for this thread", "kind": "approve", "group": 1}
         for number, suggestion in enumerate(suggested):
-            label = f"Always allow {reveal(suggestion.words)}"
+            label = f"Always allow {spell_hidden(suggestion.words)}"
             yield {"id": f"{RULE}{number}", "label": label, "kind": "approve", "group": 2}
         yield {"id": DENY, "label": "Deny", "kind": "deny", "group": 3}
 
@@ -191,15 +193,23 @@ def _form_answers(history: CallHistory) -> Obj:
     return answers_of_values(values) if isinstance(values, dict) else {}
 
 
-def reveal(text: str) -> str:
-    """The text with its invisible characters spelled out."""
-    return HIDDEN.sub(lambda found: ESCAPES.get(found[0]) or f"\\u{{{ord(found[0]):x}}}", text)
-
-
 def reveal_input(input: Json) -> Json:
-    return {name: reveal(value) if isinstance(value, str) else value for name, value in input.items()}
+    """The input with the invisible characters of all its texts spelled out."""
+    return {spell_hidden(name): _reveal(value) for name, value in input.items()}
+
+
+def _reveal(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return spell_hidden(value)
+        case list():
+            return [_reveal(each) for each in value]
+        case dict():
+            return reveal_input(value)
+        case _:
+            return value
 
 
 def is_too_long(input: Json) -> bool:
     """Whether a card cannot show the whole input."""
-    return sum(len(name) + len(reveal(str(value))) + 3 for name, value in input.items()) > INPUT_MAX
+    return sum(len(name) + len(spell_hidden(str(value))) + 3 for name, value in input.items()) > INPUT_MAX

@@ -13,8 +13,8 @@ from handrail.lazy_dataclass import dataclass
 from handrail.server.ahp.ahp_wire import ROOT, Obj, notification
 from handrail.server.ahp.reducers import Reducer
 
-REPLAYED = 1000
-"""Actions kept for clients that reconnect. One that missed more gets snapshots."""
+REPLAYED, REPLAYED_BYTES = 1000, 8 * 1024 * 1024
+"""Actions kept for clients that reconnect, and their size. One that missed more gets snapshots."""
 
 
 class Subscriber(Protocol):
@@ -52,7 +52,8 @@ class Channels:
         self.seq = time.time_ns() // 1_000_000
         """The newest number. Begins with the time, so that no number of an earlier daemon is used again."""
         self._channels: dict[str, Channel] = {}
-        self._replay: deque[tuple[int, str, Obj]] = deque(maxlen=REPLAYED)
+        self._replay: deque[tuple[int, str, Obj, int]] = deque()
+        self._replay_bytes = 0
         self._notices: deque[tuple[int, str]] = deque(maxlen=REPLAYED)
         self._floor = self.seq
         """Actions up to this number are no longer in the replay."""
@@ -88,12 +89,18 @@ class Channels:
         channel.state = channel.reduce(channel.state, action)
         self.seq += 1
         envelope = _envelope(uri, action, self.seq, origin)
-        if len(self._replay) == REPLAYED:
-            self._floor = self._replay[0][0]
-        self._replay.append((self.seq, uri, envelope))
         message = notification("action", envelope)
+        self._keep(uri, envelope, len(message))
         for subscriber in {*channel.subscribers, *(() if sender is None else (sender,))}:
             subscriber.put(message)
+
+    def _keep(self, uri: str, envelope: Obj, size: int) -> None:
+        """Keep an action for the replay, in place of the oldest ones if there are too many."""
+        self._replay.append((self.seq, uri, envelope, size))
+        self._replay_bytes += size
+        while len(self._replay) > REPLAYED or self._replay_bytes > REPLAYED_BYTES:
+            self._floor, _, _, freed = self._replay.popleft()
+            self._replay_bytes -= freed
 
     def reject(self, uri: str, action: Obj, origin: Origin, reason: str, to: Subscriber) -> None:
         """Inform a client that its action was not applied."""
@@ -131,7 +138,7 @@ class Channels:
         has_all = all(channel is not None and channel.since <= after for channel in channels)
         if not has_all or not self._floor <= after <= self.seq:
             return None
-        return [envelope for seq, uri, envelope in self._replay if seq > after and uri in uris]
+        return [envelope for seq, uri, envelope, _ in self._replay if seq > after and uri in uris]
 
     def notices(self, after: int) -> list[str]:
         """The notifications since a number: a replay has only actions."""

@@ -16,7 +16,7 @@ from handrail.server.device_listener import is_own_address
 from handrail.server.sign_ins import AnswerError, RedeemError, SignIn
 from handrail.store.events import CredentialRevoked
 from handrail.store.threads.message import clean
-from handrail.terminal.loopback_peer import find_connection_holders
+from handrail.terminal.loopback_peer import find_refusal
 
 Id = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -202,11 +202,9 @@ async def _check_process(context: ServerContext, request: Request) -> None:
     client, server = tuple(request.scope["client"]), tuple(request.scope["server"])
     if is_from_device(request) and not is_own_address(client[0]):
         return  # another machine, whose files no command here can read
-    holders = await to_thread.run_sync(find_connection_holders, client, server)
-    refusals = [context.launchers.refusal_of_process(holder) for holder in holders]
     # The proxy may run as another user, whose processes are not visible.
     unknown = None if request.scope.get("handrail.device") == "proxied" else NO_PROCESS
-    refusal = next(filter(None, refusals), None) if refusals else unknown
+    refusal = await to_thread.run_sync(find_refusal, context.launchers, client, server, unknown)
     if refusal is not None:
         raise HTTPException(403, refusal)
 

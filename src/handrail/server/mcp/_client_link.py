@@ -4,12 +4,12 @@ A client of MCP 2025 is asked with requests of our own. One of 2026-07-28 takes 
 `input_required`, and the client repeats it with the answers. Meanwhile the call goes on, and its server waits.
 """
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import anyio
 from mcp.server.context import ServerRequestContext
@@ -18,6 +18,7 @@ from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from handrail.gate.call import Call
+from handrail.hidden_text import spell_hidden
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 from handrail.upstream.jsonrpc_connection import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
@@ -191,8 +192,23 @@ async def _ask_by_result(request: ForwardedRequest, method: str, params: Json) -
 def name_server(server: str, params: Json) -> Json:
     """The parameters of an elicitation whose message says who asks, and for a link, to which host it leads."""
     url = params.get("url")
-    host = f" (opens {urlsplit(url).hostname or url})" if isinstance(url, str) else ""
-    return {**params, "message": f"{server} asks{host}: {params.get('message', '')}"}
+    host = f" (opens {_describe_target(url)})" if isinstance(url, str) else ""
+    message = spell_hidden(str(params.get("message", "")))
+    return {**params, "message": f"{server} asks{host}: {message}"}
+
+
+def _describe_target(url: str) -> str:
+    """The host to which a link leads, in every browser; the link itself if its host could be read in two ways."""
+    plain = _PLAIN_URL.fullmatch(url)
+    return plain[1] if plain else f"{spell_hidden(url[:SHOWN_MAX])!r}, which is no plain web address"
+
+
+_PLAIN_URL = re.compile(
+    r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d+)?(?:[/?#][!-\[\]-~]*)?", re.IGNORECASE | re.ASCII
+)
+"""No user name, no backslash (a slash for browsers), no character that is not ASCII: all of these disguise a host."""
+SHOWN_MAX = 200
+"""Characters shown of any other link."""
 
 
 def _meta_of(request: ForwardedRequest | None) -> Json | None:

@@ -1,0 +1,43 @@
+"""What a call claims on this machine before it is forwarded to its server."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from handrail.upstream.forwarded_tool import find_paths
+
+
+@pytest.mark.parametrize(
+    ("argument", "path"),
+    [
+        ("/etc/passwd", "/etc/passwd"),
+        (" /etc/passwd\n", "/etc/passwd"),
+        ("/proc/self/environ", "/proc/self/environ"),
+        ("~/.ssh/id_rsa", f"{Path.home()}/.ssh/id_rsa"),
+        ("~root/.ssh/id_rsa", "/root/.ssh/id_rsa"),
+        ("file:///etc/passwd", "/etc/passwd"),
+        ("FILE:/etc/passwd", "/etc/passwd"),
+        ("file://localhost/etc/passwd", "/etc/passwd"),
+        ("file:///work/%2e%2e/etc/passwd", "/work/../etc/passwd"),
+        ("file:///etc/passwd?x#y", "/etc/passwd"),
+        ({"deep": [{"/etc/passwd": 1}]}, "/etc/passwd"),
+    ],
+    ids=str,
+)
+def test_every_spelling_of_an_absolute_path_is_found(argument: JsonValue, path: str) -> None:
+    assert path in find_paths(argument)
+
+
+def test_a_folder_whose_name_has_a_line_break_hides_no_path(tmp_path: Path) -> None:
+    (tmp_path / "a\nb").mkdir()
+    path = f"{tmp_path}/a\nb/../../secret"
+    assert path in find_paths({"path": path})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["src/main.py", "/* a comment\n */ int main() {}", "// a\n// b", "~5 minutes", "https://x.example/y"],
+)
+def test_other_text_is_no_path(text: str) -> None:
+    assert list(find_paths({"text": text})) == []

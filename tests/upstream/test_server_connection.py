@@ -1,0 +1,98 @@
+"""Lists of a server that has no measure: how much of them is taken, and how often."""
+
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+
+from handrail.store.bell import Bell
+from handrail.store.values import Caller, Json
+from handrail.terminal.jsonrpc_messages import encode_message
+from handrail.upstream.server_connection import LIST_BYTES, LIST_MAX, ServerConnection
+from handrail.upstream.servers import _NoLink  # pyright: ignore[reportPrivateUsage]
+
+BOUND = 20.0
+CALLER = Caller(door="stdio", client="test", key="test", workspace=None)
+Answer = Callable[[Json], Json]
+LONG: list[Json] = [{"text": "x" * 1_000_000}] * 3
+MANY: list[Json] = [{"n": 1}] * 3000
+
+
+class Line:
+    """A line to a server in memory, which answers each request for a list."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.why: str | None = None
+        self.asked = 0
+        self._answer = answer
+        self._lines = deque[bytes]()
+        self._bell = Bell()
+
+    def send(self, line: bytes) -> None:
+        message = json.loads(line)
+        if message["method"].endswith("/list"):
+            self.asked += 1
+            self.say(id=message["id"], result=self._answer(message["params"]))
+
+    def say(self, **message: Any) -> None:
+        self._lines.append(encode_message({"jsonrpc": "2.0", **message}))
+        self._bell.ring()
+
+    async def receive(self) -> bytes | None:
+        while not self._lines:
+            await self._bell.wait()
+        return self._lines.popleft()
+
+    def give_up(self, why: str) -> None:
+        self.why = self.why or why
+
+
+def connect(line: Line, group: TaskGroup) -> ServerConnection:
+    def nothing(*_: object) -> None:
+        return
+
+    return ServerConnection(
+        "s", line, _NoLink(CALLER), group, sampling=False, on_tools=nothing, on_list_changed=nothing
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "taken"),
+    [
+        (LONG, LIST_BYTES // 1_000_014),
+        (MANY, LIST_MAX),
+    ],
+    ids=["long entries", "many entries"],
+)
+async def test_an_endless_list_is_taken_up_to_a_bound(page: list[Json], taken: int) -> None:
+    found: list[Any] = []
+    line = Line(lambda _: {"resources": [*page], "nextCursor": "more"})
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            connection = connect(line, group)
+            group.start_soon(connection.run)
+            found = await connection.list_all("resources/list", "resources")
+            group.cancel_scope.cancel()
+
+    assert len(found) == taken
+
+
+async def test_a_flood_of_changes_waits_as_one_refresh() -> None:
+    line, first = Line(lambda _: {"tools": []}), 0
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            connection = connect(line, group)
+            for _ in range(1000):
+                await connection.hear("notifications/tools/list_changed", {})
+            group.start_soon(connection.run)
+            await anyio.wait_all_tasks_blocked()
+            first = line.asked
+            await connection.hear("notifications/tools/list_changed", {})
+            await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+
+    assert (first, line.asked) == (1, 2)
