@@ -19,7 +19,7 @@ from handrail.upstream.forwarded_tool import find_paths
         ("file:///etc/passwd", "/etc/passwd"),
         ("FILE:/etc/passwd", "/etc/passwd"),
         ("file://localhost/etc/passwd", "/etc/passwd"),
-        ("file:///work/%2e%2e/etc/passwd", "/work/../etc/passwd"),
+        ("file:///srv/%2e%2e/etc/passwd", "/srv/../etc/passwd"),
         ("file:///etc/passwd?x#y", "/etc/passwd"),
         ({"deep": [{"/etc/passwd": 1}]}, "/etc/passwd"),
     ],
