@@ -1,6 +1,7 @@
 """What a call claims on this machine before it is forwarded to its server."""
 
 from pathlib import Path
+from pwd import getpwnam
 
 import pytest
 from pydantic import JsonValue
@@ -15,7 +16,7 @@ from handrail.upstream.forwarded_tool import find_paths
         (" /etc/passwd\n", "/etc/passwd"),
         ("/proc/self/environ", "/proc/self/environ"),
         ("~/.ssh/id_rsa", f"{Path.home()}/.ssh/id_rsa"),
-        ("~root/.ssh/id_rsa", "/root/.ssh/id_rsa"),
+        ("~root/.ssh/id_rsa", f"{getpwnam('root').pw_dir}/.ssh/id_rsa"),
         ("file:///etc/passwd", "/etc/passwd"),
         ("FILE:/etc/passwd", "/etc/passwd"),
         ("file://localhost/etc/passwd", "/etc/passwd"),
