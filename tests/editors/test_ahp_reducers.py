@@ -5,12 +5,14 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.editors.install import NEWEST
 from tests.real_agents.install import node
+from tests.support import ahp_actions
 from tests.support.ahp_actions import (
     CHANGESET_ACTIONS,
     CHAT_ACTIONS,
@@ -21,6 +23,7 @@ from tests.support.ahp_actions import (
     new_chat,
 )
 
+from handrail.server.ahp import reducers
 from handrail.server.ahp.reducers import (
     Reducer,
     reduce_changeset,
@@ -67,10 +70,16 @@ def extract_reducers(bundle: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def reduce_in_vscode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reduce]:
+def theirs() -> str:
+    """The source of VS Code's reducers."""
     bundle = NEWEST.vscode / "out" / "vs" / "code" / "browser" / "workbench" / "workbench.js"
+    return extract_reducers(bundle.read_text())
+
+
+@pytest.fixture(scope="module")
+def reduce_in_vscode(theirs: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reduce]:
     path: Path = tmp_path_factory.mktemp("reducers") / "reducers.mjs"
-    path.write_text(extract_reducers(bundle.read_text()) + PROGRAM)
+    path.write_text(theirs + PROGRAM)
     with subprocess.Popen(
         [str(node()), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -116,3 +125,13 @@ def test_each_state_is_the_one_that_vscode_computes(reduce_in_vscode: Reduce, ki
             assert state == theirs, step
 
     compare()
+
+
+def test_each_action_of_the_reducers_is_known_to_vscode_and_generated(theirs: str) -> None:
+    def actions_in(module: ModuleType) -> set[str]:
+        return set(re.findall(r'"(\w+/\w+)"', Path(str(module.__file__)).read_text()))
+
+    known = actions_in(reducers)
+    assert len(known) > 40
+    assert known <= actions_in(ahp_actions)
+    assert known <= set(re.findall(r'case"(\w+/\w+)"', theirs))

@@ -78,10 +78,8 @@ async def test_the_profile_becomes_the_default_and_its_terminal_survives_the_dae
         listed: list[Json] = await shared_person.get("terminals")
         return next((one for one in listed if one["name"] == "VS Code" and one["running"]), None)
 
-    tab = workbench.page.locator(".terminal-tabs-entry, .tabs-list .monaco-list-row").filter(
-        has_text="Handrail"
-    )
-    await tab.first.click(timeout=MS)
+    tabs = workbench.page.locator(".tabs-list .monaco-list-row")
+    await tabs.filter(has_text="Handrail").first.click(timeout=MS)
     terminal = await eventually(look)
     assert terminal["cwd"] == str(folder)
     await expect(rows(workbench)).to_contain_text(re.compile(r"[$#]"), timeout=MS)
@@ -132,3 +130,9 @@ async def test_the_profile_becomes_the_default_and_its_terminal_survives_the_dae
     await workbench.run("Terminal: Create New Terminal")
     toast = workbench.page.locator(".notification-toast").filter(has_text="This is the plain shell.")
     await expect(toast).to_contain_text("Handrail is not running.", timeout=MS)
+    await expect(tabs.filter(has_text="Not kept by Handrail").first).to_have_class(
+        re.compile("selected"), timeout=MS
+    )
+    await expect(rows(workbench)).to_contain_text(re.compile(r"[$#]"), timeout=MS)
+    await type_line(workbench, "echo plain-$((1+2))")
+    await expect(rows(workbench)).to_contain_text("plain-3", timeout=MS)

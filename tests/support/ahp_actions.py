@@ -53,6 +53,7 @@ CHAT_ACTIONS = st.one_of(
     action("chat/queuedMessagesReordered", order=st.lists(IDS)),
     action("chat/usage", turnId=IDS, usage=st.none() | st.just({"inputTokens": 1})),
     action("chat/draftChanged", draft=st.none() | MESSAGE),
+    action("chat/activityChanged", activity=st.none() | TEXTS),
     action("chat/ofNoKnownKind"),
 )
 

@@ -20,7 +20,8 @@ export class Attention implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("handrail.status", vscode.StatusBarAlignment.Left, 50);
   /** Approvals that were announced in this window. */
   private readonly announced = new Set<string>();
-  private shown = 0;
+  /** Approvals whose notification is shown. One that was answered elsewhere stays there: no extension can close it. */
+  private readonly shown = new Set<string>();
   private readonly held: vscode.Disposable[];
   show: (approval: ApprovalView) => void = () => undefined;
 
@@ -71,11 +72,16 @@ export class Attention implements vscode.Disposable {
     if (this.announced.has(approval.id)) return;
     this.announced.add(approval.id);
     const wanted = vscode.workspace.getConfiguration("handrail").get<boolean>("notifications", true);
-    if (wanted && this.daemon.approves && !this.pages.visible && this.shown < MOST_SHOWN) void this.notify(approval);
+    if (wanted && this.daemon.approves && !this.pages.visible && this.waitingHere < MOST_SHOWN) void this.notify(approval);
+  }
+
+  /** How many notifications still wait for an answer. */
+  private get waitingHere(): number {
+    return this.inbox.approvals.filter(({ id }) => this.shown.has(id)).length;
   }
 
   private async notify(approval: ApprovalView): Promise<void> {
-    this.shown += 1;
+    this.shown.add(approval.id);
     try {
       const text = `${approval.caller.client} asks: ${approval.title} (${riskText(approval)})`;
       const buttons = canAnswerHere(approval) ? ["Allow once", "Deny", "Show"] : ["Show"];
@@ -85,7 +91,7 @@ export class Attention implements vscode.Disposable {
       else if (choice === "Deny") await this.answers.deny(approval);
       else if (choice === "Show") this.show(approval);
     } finally {
-      this.shown -= 1;
+      this.shown.delete(approval.id);
     }
   }
 }

@@ -11,6 +11,8 @@ import { showProblem } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
 
 export const PROFILE = "handrail.terminal";
+/** The name of a plain shell that stands in for a terminal of Handrail. */
+const PLAIN = "Not kept by Handrail";
 /** The profile's title in package.json, by which settings name it. */
 const TITLE = "Handrail terminal";
 const DEFAULT = `defaultProfile.${process.platform === "darwin" ? "osx" : "linux"}`;
@@ -39,7 +41,8 @@ export class Terminals implements vscode.TerminalProfileProvider {
     const { standing } = this.daemon;
     if (!this.warned) void vscode.window.showWarningMessage(`This is the plain shell. ${standing.kind === "connecting" ? "Handrail does not answer." : standing.why}`);
     this.warned = true;
-    return new vscode.TerminalProfile({ name: "Not kept by Handrail" });
+    showWhenOpened(PLAIN);
+    return new vscode.TerminalProfile({ name: PLAIN });
   }
 
   /** Asks once, when a terminal is opened in a paired window, whether new ones should be Handrail's. */
@@ -76,6 +79,15 @@ export class Terminals implements vscode.TerminalProfileProvider {
       showProblem(error);
     }
   }
+}
+
+/** Brings the next terminal of this name to the front: the editor does so itself only if it has the terminal early enough. */
+function showWhenOpened(name: string): void {
+  const held = vscode.window.onDidOpenTerminal((terminal) => {
+    if (terminal.creationOptions.name !== name) return;
+    held.dispose();
+    terminal.show();
+  });
 }
 
 class AttachedTerminal implements vscode.Pseudoterminal {
