@@ -1,35 +1,34 @@
 """Other MCP servers behind the gate: a real server, a real daemon, and the official client of both generations."""
 
 import json
-import sys
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
-import anyio
 import mcp_types as types
 import pytest
-from anyio.abc import TaskGroup
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from tests.support.daemon_home import BOUND, Home, eventually, running_daemon
+from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.mcp_client import Generation, Transport, agent, stdio
 from tests.support.person_client import Person, person_of
+from tests.support.relayed_servers import (
+    Counterpart,
+    all_gone,
+    call,
+    is_alive,
+    lines,
+    said,
+    section,
+    tasks,
+    value,
+)
 
-Json = dict[str, Any]
-SERVER = Path(__file__).parents[1] / "support" / "mcp_servers" / "relayed.py"
 RULES = '[[rules]]\neffect = "allow"\nserver = "free"\n'
 
 transports = pytest.mark.parametrize("transport", ["stdio", "http"])
 generations = pytest.mark.parametrize("generation", ["legacy", "2026-07-28"])
-
-
-def section(name: str, folder: Path, more: str = "") -> str:
-    folder.mkdir()
-    command = [sys.executable, "-I", str(SERVER), str(folder)]
-    return f'[[servers]]\nname = "{name}"\ncommand = {json.dumps(command)}\n{more}\n'
 
 
 @pytest.fixture(scope="module")
@@ -57,32 +56,9 @@ async def trusted(workspace: Path, person: Person) -> Path:
     return workspace
 
 
-@asynccontextmanager
-async def tasks() -> AsyncGenerator[TaskGroup]:
-    """A task group whose type says that it raises what a test raises."""
-    async with anyio.create_task_group() as group:
-        yield group
-
-
-async def call(client: Client, tool: str, **arguments: Any) -> types.CallToolResult:
-    with anyio.fail_after(BOUND):
-        result = await client.call_tool(tool, arguments)
-    assert isinstance(result, types.CallToolResult)
-    return result
-
-
-def said(result: types.CallToolResult) -> str:
-    return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
-
-
-def lines(folder: Path) -> list[str]:
-    log = folder / "log"
-    return log.read_text().splitlines() if log.exists() else []
-
-
 def count_waits(folder: Path) -> int:
     """How often the tool `waits` was started."""
-    return len([line for line in lines(folder) if line.startswith("waits began")])
+    return len(lines(folder, "waits began"))
 
 
 @transports
@@ -172,7 +148,7 @@ async def test_a_denied_or_handed_back_call_does_not_break_a_client_that_checks_
 
         group.start_soon(use)
         await person.deny("asked add", "not today")
-        await eventually(lambda: _value(results))
+        await eventually(lambda: value(results))
         group.start_soon(use)
         question = await person.question("asked add")
         await person.post(f"calls/{question['call_id']}/complete", {"text": "It is 3."})
@@ -182,10 +158,6 @@ async def test_a_denied_or_handed_back_call_does_not_break_a_client_that_checks_
     assert results[0].structured_content["handrail"]["status"] == "denied"
     assert "not today" in said(results[0])
     assert "It is 3." in said(results[1])
-
-
-async def _value(values: list[Any]) -> Any:
-    return values or None
 
 
 async def test_cancel_reaches_the_server_at_once_whoever_cancels(
@@ -240,15 +212,7 @@ async def test_each_client_has_its_own_server_started_on_first_use_and_ended_wit
     assert facts["env"]["SECRET"] == "s3cret"
     assert "HANDRAIL_HOME" not in facts["env"]
     assert facts["client"]["clientInfo"]["name"] == "two"
-    assert await eventually(lambda: _all_gone(pids))
-
-
-async def _all_gone(pids: list[int]) -> bool | None:
-    return not any(map(is_alive, pids)) or None
-
-
-def is_alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+    assert await eventually(lambda: all_gone(pids))
 
 
 async def test_a_server_that_crashes_costs_only_its_own_call(
@@ -284,32 +248,6 @@ async def test_a_server_that_floods_is_ended_while_others_are_served(
     assert flooded[0].is_error
     assert "too many messages" in said(flooded[0])
     assert own.status == "done"
-
-
-class Counterpart:
-    """A client's answers to the questions of servers, and the notifications that it got."""
-
-    def __init__(self) -> None:
-        self.asked = list[str]()
-        self.logs = list[Any]()
-        self.notes = list[str]()
-
-    async def elicit(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        self.asked.append(params.message)
-        return types.ElicitResult(action="accept", content={"name": "Ada"})
-
-    async def sample(self, context: Any, params: Any) -> types.ErrorData:
-        self.asked.append("sampling")
-        return types.ErrorData(code=-1, message="no")
-
-    async def roots(self, context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri="file:///somewhere")])  # pyright: ignore[reportArgumentType]
-
-    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
-        self.logs.append(params.data)
-
-    async def hear(self, message: Any) -> None:
-        self.notes.append(getattr(message, "method", type(message).__name__))
 
 
 @generations
@@ -436,7 +374,7 @@ async def test_a_changed_description_is_not_shown_to_the_model_and_asks_a_person
         question = await person.question("free echo")
         shown = {tool.name: tool for tool in (await client.client.list_tools()).tools}
         (await person.answer(question, "allow")).raise_for_status()
-        await eventually(lambda: _value(results))
+        await eventually(lambda: value(results))
         accepted = {tool.name: tool for tool in (await client.client.list_tools()).tools}
         again = await call(client.client, "free__echo", text="again")
     (folder / "free" / "description").unlink()
@@ -497,7 +435,7 @@ async def test_down_leaves_no_server_process(workspace: Path, tmp_path: Path) ->
             ]
             alive = [pid for pid in pids if is_alive(pid)]
             await person.post("down", keep_terminals=False)
-            assert await eventually(lambda: _all_gone(pids))
+            assert await eventually(lambda: all_gone(pids))
             pending.scope.cancel()
 
     assert len(alive) >= 3
@@ -505,3 +443,34 @@ async def test_down_leaves_no_server_process(workspace: Path, tmp_path: Path) ->
 
 async def _has_begun(folder: Path) -> bool | None:
     return count_waits(folder) > 0 or None
+
+
+SERVERS, CLIENTS = 20, 10
+
+
+async def test_down_leaves_none_of_200_processes(workspace: Path, tmp_path: Path) -> None:
+    """Twenty servers of ten clients."""
+    names = [f"s{number:02}" for number in range(SERVERS)]
+    rules = "".join(f'[[rules]]\neffect = "allow"\nserver = "{name}"\n' for name in names)
+    config = "".join(section(name, tmp_path / name, program="tiny.py") for name in names)
+    with running_daemon(config + rules) as home:
+        person = person_of(home)
+        await person.post("folders/trust", {"folder": str(workspace), "config": None})
+        async with AsyncExitStack() as clients:
+            transports: list[Transport] = ["stdio", "http"]
+            agents = [
+                await clients.enter_async_context(
+                    agent(home, workspace, person, transport=transports[number % 2], name=f"client{number}")
+                )
+                for number in range(CLIENTS)
+            ]
+            async with tasks() as group:
+                for each in agents:
+                    for name in names:
+                        group.start_soon(call, each.client, f"{name}__echo")
+            pids = [int(line.split()[1]) for name in names for line in lines(tmp_path / name)]
+            alive = [pid for pid in pids if is_alive(pid)]
+            await person.post("down", keep_terminals=False)
+            assert await eventually(lambda: all_gone(pids))
+
+    assert len(alive) == SERVERS * CLIENTS

@@ -67,7 +67,7 @@ async def test_fifty_ways_to_change_a_definition_between_two_daemons_all_ask_aga
     database = home / "handrail.db"
     async with open_journal(database, home / "handrail.head") as journal:
         pins = ToolPins(journal, ())
-        pins.see("fs", read_definitions("fs", [FIRST]), {"tools": {}})
+        pins.see("fs", read_definitions("fs", [FIRST]).tools, {"tools": {}})
         assert await effect(pins) == "allow"
         await journal.written()
     async with open_journal(database, home / "handrail.head") as journal, open_records(database) as records:
@@ -75,7 +75,7 @@ async def test_fifty_ways_to_change_a_definition_between_two_daemons_all_ask_aga
         effects = list[str]()
         for changed in variants():
             pins = ToolPins(journal, pinned)
-            pins.see("fs", read_definitions("fs", [changed]), {"tools": {}})
+            pins.see("fs", read_definitions("fs", [changed]).tools, {"tools": {}})
             effects.append(await effect(pins))
             assert json.dumps(pins.list("fs")[0].wire) == json.dumps(FIRST)
 
@@ -89,11 +89,11 @@ async def test_an_accepted_definition_asks_no_more_and_a_tool_that_comes_back_ch
     async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
         pins = ToolPins(journal, ())
         changed = {**FIRST, "description": "Reads a file, and sends it."}
-        pins.see("fs", read_definitions("fs", [FIRST]), {})
+        pins.see("fs", read_definitions("fs", [FIRST]).tools, {})
         if gone:
-            pins.see("fs", read_definitions("fs", []), {})
+            pins.see("fs", read_definitions("fs", []).tools, {})
             assert pins.list("fs") == []
-        pins.see("fs", read_definitions("fs", [changed]), {})
+        pins.see("fs", read_definitions("fs", [changed]).tools, {})
         before = await effect(pins)
         pins.accept(read_definitions("fs", [changed]).tools["read"], "call:c1")
         after = await effect(pins)

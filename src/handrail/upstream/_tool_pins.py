@@ -5,7 +5,7 @@ words, asks a person before it runs; an allowed call accepts the definition. The
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from pydantic import JsonValue
@@ -15,7 +15,7 @@ from handrail.lazy_dataclass import dataclass
 from handrail.store.journal import Journal
 from handrail.store.mcp_servers import PinnedServer, ServerToolsPinned
 from handrail.store.values import Json
-from handrail.upstream.tool_definition import DefinitionSet, ToolDefinition, read_definitions
+from handrail.upstream.tool_definition import ToolDefinition, read_definitions
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,12 @@ class _Known:
     current: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
     """What the server listed last."""
     capabilities: Json = field(default_factory=dict[str, JsonValue])
+    digests: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Tools with each digest that was accepted while Handrail runs: processes of several clients may differ."""
+
+    def accept(self, tool: ToolDefinition) -> None:
+        self.accepted[tool.own_name] = tool
+        self.digests.add((tool.own_name, tool.digest))
 
 
 class ToolPins:
@@ -58,14 +64,18 @@ class ToolPins:
     def accepted(self, server: str, tool: str) -> ToolDefinition | None:
         return self._servers.get(server, _Known()).accepted.get(tool)
 
-    def see(self, server: str, listed: DefinitionSet, capabilities: Json) -> bool:
+    def is_accepted(self, tool: ToolDefinition) -> bool:
+        known = self._servers.get(tool.server, _Known())
+        return (tool.own_name, tool.digest) in known.digests
+
+    def see(self, server: str, listed: Mapping[str, ToolDefinition], capabilities: Json) -> bool:
         """Note what a server lists now; whether that changes what clients may see."""
         before = self.list(server)
         is_first = server not in self._servers
         known = self._servers.setdefault(server, _Known())
-        known.current = dict(listed.tools)
-        if is_first:
-            known.accepted = dict(listed.tools)
+        known.current = dict(listed)
+        for tool in listed.values() if is_first else ():
+            known.accept(tool)
         if is_first or known.capabilities != capabilities:
             known.capabilities = capabilities
             self._record(server, FIRST if is_first else "other capabilities")
@@ -73,7 +83,7 @@ class ToolPins:
 
     def accept(self, tool: ToolDefinition, why: str) -> None:
         """A person allowed a call of a tool after they saw this definition."""
-        self._servers[tool.server].accepted[tool.own_name] = tool
+        self._servers[tool.server].accept(tool)
         self._record(tool.server, why)
 
     def _record(self, server: str, why: str) -> None:
@@ -89,4 +99,7 @@ class ToolPins:
 
 def _known_from(pinned: PinnedServer) -> _Known:
     tools = dict(read_definitions(pinned.name, pinned.tools).tools)
-    return _Known(accepted=tools, current=dict(tools), capabilities=pinned.capabilities)
+    known = _Known(current=tools, capabilities=pinned.capabilities)
+    for tool in tools.values():
+        known.accept(tool)
+    return known

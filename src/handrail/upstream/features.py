@@ -1,7 +1,8 @@
 """The resources, prompts and completions of all servers, for one client: lists, and which server owns what.
 
 Resources keep their URIs, and the server that lists one owns it; two owners are refused. Prompts are called
-`server__prompt`. Lists come from a cache that each `list_changed` of a server clears.
+`server__prompt`. Lists come from the client's own process of a server, or from a cache while that does not run. Each
+`list_changed` of a server clears both.
 """
 
 import re
@@ -57,11 +58,17 @@ class Features:
             async with anyio.create_task_group() as group:
                 for name in owners:
                     group.start_soon(self._fetch, name, method, key, link)
-        entries = [entry for name in owners for entry in self._entries(name, method)]
+        entries = [entry for name in owners for entry in self._named(name, method, key)]
         return {field: entries}
 
-    def _entries(self, name: str, method: str) -> Sequence[JsonValue]:
-        entries = self._lists.get((name, method), [])
+    def _entries(self, name: str, method: str, key: str) -> Sequence[JsonValue]:
+        """What the client's own process lists; while that does not run, what was listed last."""
+        connection = self._servers.connection(name, key)
+        own = None if connection is None else connection.lists.get(method)
+        return self._lists.get((name, method), []) if own is None else own
+
+    def _named(self, name: str, method: str, key: str) -> Sequence[JsonValue]:
+        entries = self._entries(name, method, key)
         if method != "prompts/list":
             return entries
         return [
@@ -71,12 +78,14 @@ class Features:
         ]
 
     async def _fetch(self, name: str, method: str, key: str, link: ClientLink) -> None:
-        if (name, method) in self._lists:
+        connection = self._servers.connection(name, key)
+        if method in connection.lists if connection is not None else (name, method) in self._lists:
             return
         with suppress(Refusal, RpcError, ConnectionLost):
             async with self._servers.using(name, key, link) as connection:
                 if connection.has(LISTS[method][0]):
-                    self._lists[name, method] = await connection.list_all(method, LISTS[method][1])
+                    entries = await connection.list_all(method, LISTS[method][1])
+                    connection.lists[method] = self._lists[name, method] = entries
 
     def _forget(self, name: str, method: str) -> None:
         """A server's `list_changed`."""
@@ -90,12 +99,12 @@ class Features:
         await self.list_entries("resources/list", key, link)
         await self.list_entries("resources/templates/list", key, link)
         candidates = self._owners("resources")
-        owners = [name for name in candidates if uri in self._field(name, "resources/list", "uri")] or [
+        owners = [name for name in candidates if uri in self._field(name, "resources/list", "uri", key)] or [
             name
             for name in candidates
             if any(
                 matches_template(uri, each)
-                for each in self._field(name, "resources/templates/list", "uriTemplate")
+                for each in self._field(name, "resources/templates/list", "uriTemplate", key)
             )
         ]
         if not owners and len(candidates) == 1:
@@ -107,8 +116,8 @@ class Features:
             )
         return owners[0]
 
-    def _field(self, name: str, method: str, field: str) -> list[str]:
-        entries = self._lists.get((name, method), [])
+    def _field(self, name: str, method: str, field: str, key: str) -> list[str]:
+        entries = self._entries(name, method, key)
         return [str(entry.get(field)) for entry in entries if isinstance(entry, dict)]
 
     def split_prompt(self, name: JsonValue) -> tuple[str, str]:

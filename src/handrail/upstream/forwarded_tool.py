@@ -68,7 +68,11 @@ class Definitions(Protocol):
         ...
 
     def accepted(self, server: str, tool: str) -> ToolDefinition | None:
-        """The one that a person knows."""
+        """The latest one that a person accepted."""
+        ...
+
+    def is_accepted(self, tool: ToolDefinition) -> bool:
+        """Whether a person knows this one."""
         ...
 
     def accept(self, tool: ToolDefinition, why: str) -> None: ...
@@ -97,7 +101,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
         if tool is None:
             raise Refusal(f"{self._server} has no tool {self._tool} any more. List the tools again.")
         accepted = self._pins.accepted(self._server, self._tool)
-        is_known = accepted is not None and accepted.digest == tool.digest
+        is_known = self._pins.is_accepted(tool)
         changed = "" if is_known else _describe_change(tool, accepted)
         return ForwardedPlan(
             claims=tuple(self._claims(tool, input.arguments, caller, changed)),

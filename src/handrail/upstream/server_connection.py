@@ -38,9 +38,12 @@ ROUNDS_MAX = 20
 LIST_SECONDS = 30.0
 """Bounds one list of a server that hangs."""
 SAMPLING_REFUSED = "Handrail lets no MCP server use the client's model. `sampling = true` in its `[[servers]]` entry allows it."
-_QUESTIONS = ("elicitation/create", "roots/list", "sampling/createMessage")
-_FIELDS = ("roots", "elicitation", "sampling")
-"""Abilities of a client that are passed on."""
+_QUESTIONS = {
+    "elicitation/create": "elicitation",
+    "roots/list": "roots",
+    "sampling/createMessage": "sampling",
+}
+"""What a server may ask, and the ability of the client that it needs. Only these abilities are passed on."""
 
 
 class ClientLink(Protocol):
@@ -98,6 +101,8 @@ class ServerConnection:
         self.info: Json = {}
         self.protocol = ""
         self.tools = DefinitionSet(tools={}, refused=())
+        self.lists: dict[str, list[JsonValue]] = {}
+        """Entries by the method that lists them, until the server says that they have changed."""
         self._listing = anyio.Lock()
         self._must_list = False
         """A refresh waits, and will find all that changed until then."""
@@ -169,7 +174,15 @@ class ServerConnection:
             raise RpcError(METHOD_NOT_FOUND, "Method not found")
         if method == "sampling/createMessage" and not self._sampling:
             raise RpcError(-1, SAMPLING_REFUSED)
+        if not self._can_answer(method, params):
+            raise RpcError(METHOD_NOT_FOUND, f"The client did not declare that it answers {method}.")
         return await self._link.request(self.name, method, params, origins)
+
+    def _can_answer(self, method: str, params: Json) -> bool:
+        """Whether the client declared this. Elicitation with a link is an ability of its own."""
+        ability = self._client_capabilities.get(_QUESTIONS[method])
+        needs_link = method == "elicitation/create" and params.get("mode") == "url"
+        return isinstance(ability, dict) and (not needs_link or "url" in ability)
 
     async def hear(self, method: str, params: Json) -> None:
         if method == "notifications/tools/list_changed":
@@ -178,6 +191,8 @@ class ServerConnection:
                 self._group.start_soon(self._refresh_tools)
             return
         if method.endswith("/list_changed"):
+            kind = method.split("/")[1]
+            self.lists = {name: kept for name, kept in self.lists.items() if not name.startswith(kind)}
             self._on_list_changed(self.name, method)
         await self._link.notify(method, params)
 
@@ -208,7 +223,11 @@ class ServerConnection:
     @property
     def _client_capabilities(self) -> Json:
         has = self._link.capabilities
-        return {name: has[name] for name in _FIELDS if name in has and (name != "sampling" or self._sampling)}
+        return {
+            name: has[name]
+            for name in _QUESTIONS.values()
+            if name in has and (name != "sampling" or self._sampling)
+        }
 
     def _envelope(self, params: Json) -> Json:
         """The parameters of a request, for 2026-07-28 with what the handshake said before."""

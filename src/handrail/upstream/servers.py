@@ -189,6 +189,20 @@ class Servers:
         """All tools that clients may see, in an order that does not change."""
         return [tool for name in sorted(self._sections) for tool in self._pins.list(name)]
 
+    def list_tools(self, key: str) -> list[ToolDefinition]:
+        """The tools of one client: servers offer some only to clients with certain abilities."""
+        return [tool for tool in self.tools if self._offers(tool, key)]
+
+    def _offers(self, tool: ToolDefinition, key: str) -> bool:
+        """Whether the client's own process has the tool; true while that does not run."""
+        connection = self.connection(tool.server, key)
+        return connection is None or tool.own_name in connection.tools.tools
+
+    def connection(self, name: str, key: str) -> ServerConnection | None:
+        """The client's connection to a server, if that runs."""
+        running = self._running.get((name, key))
+        return None if running is None else running.connection
+
     @property
     def unknown(self) -> list[str]:
         """Servers whose tools were never listed."""
@@ -214,7 +228,9 @@ class Servers:
         route = self._routes.pop(call.id, None) or _route_from(call.caller)
         async with self.using(tool.server, route.key, route.link) as connection:
             current = connection.tools.tools.get(tool.own_name)
-            if current is None or current.digest != tool.digest:
+            if current is None:
+                raise Refusal(f"{tool.server} does not offer {tool.own_name} to this client.")
+            if current.digest != tool.digest and not self._pins.is_accepted(current):
                 raise Refusal(
                     f"{tool.server} describes {tool.own_name} in other words than when this was decided, so nothing was "
                     "done. Ask again: a person will see what changed."
@@ -406,8 +422,15 @@ class Servers:
     def _see_tools(self, connection: ServerConnection) -> None:
         """Compare what a server lists with the pins."""
         self.states[connection.name].refused = connection.tools.refused
-        if self._pins.see(connection.name, connection.tools, connection.capabilities):
+        others = [each for each in self._connections(connection.name) if each is not connection]
+        tools = {name: tool for each in (*others, connection) for name, tool in each.tools.tools.items()}
+        if self._pins.see(connection.name, tools, connection.capabilities):
             self._note_tools()
+
+    def _connections(self, name: str) -> list[ServerConnection]:
+        """The running processes of a server."""
+        found = [each.connection for each in self._running.values() if each.section.name == name]
+        return [each for each in found if each is not None]
 
     def _note_list(self, server: str, method: str) -> None:
         for notify in self.on_list_changed:
@@ -436,6 +459,9 @@ class Servers:
 
     def accepted(self, server: str, tool: str) -> ToolDefinition | None:
         return self._pins.accepted(server, tool)
+
+    def is_accepted(self, tool: ToolDefinition) -> bool:
+        return self._pins.is_accepted(tool)
 
     def accept(self, tool: ToolDefinition, why: str) -> None:
         """A person allowed a call of a tool after they saw this definition."""

@@ -16,6 +16,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import JsonValue
 
 from handrail.gate.call import Call
 from handrail.hidden_text import spell_hidden
@@ -73,6 +74,11 @@ class ForwardedRequest:
             if isinstance(answers.get(name), dict):
                 question.answer = cast("Json", answers[name])
                 question.answered.set()
+
+    def is_repeated(self, params: Json) -> bool:
+        """Whether these are the parameters of this very call."""
+        own = self.context.params or {}
+        return all(own.get(name) == params.get(name) for name in ("name", "arguments"))
 
     def drop_questions(self) -> None:
         """The client will not answer any more."""
@@ -209,6 +215,14 @@ _PLAIN_URL = re.compile(
 """No user name, no backslash (a slash for browsers), no character that is not ASCII: all of these disguise a host."""
 SHOWN_MAX = 200
 """Characters shown of any other link."""
+
+
+def name_server_in_links(server: str, data: JsonValue) -> JsonValue:
+    """The data of an error that requires the client to open links first: each says who asks, and to which host it leads."""
+    links = data.get("elicitations") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(links, list):
+        return data
+    return {**data, "elicitations": [name_server(server, each) for each in links if isinstance(each, dict)]}
 
 
 def _meta_of(request: ForwardedRequest | None) -> Json | None:

@@ -16,7 +16,12 @@ from pydantic import JsonValue
 
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Reply
-from handrail.server.mcp._client_link import Context, ForwardedRequest, McpClientLink
+from handrail.server.mcp._client_link import (
+    Context,
+    ForwardedRequest,
+    McpClientLink,
+    name_server_in_links,
+)
 from handrail.store.values import Json
 from handrail.upstream.servers import Route, Servers
 from handrail.upstream.tool_definition import SEPARATOR
@@ -90,7 +95,7 @@ class ForwardedCalls:
                     for name in self.servers.unknown:
                         group.start_soon(self.servers.prepare, name, link.key, link)
         tools = own.get("tools")
-        forwarded: list[JsonValue] = [_widened(tool.listed) for tool in self.servers.tools]
+        forwarded: list[JsonValue] = [_widened(tool.listed) for tool in self.servers.list_tools(link.key)]
         return {**own, "tools": [*(tools if isinstance(tools, list) else []), *forwarded]}
 
     async def call(self, link: McpClientLink, context: Context, submit: Submit, wrap: Wrap) -> Json:
@@ -150,11 +155,12 @@ class ForwardedCalls:
         state = params.get("requestState")
         if state is None:
             return None
-        key, request = self._paused.pop(str(state), ("", None))
-        if request is None or key != link.key:
+        key, request = self._paused.get(str(state), ("", None))
+        if request is None or key != link.key or not request.is_repeated(params):
             raise MCPError(
                 types.INVALID_PARAMS, "This `requestState` is unknown: call the tool again without it."
             )
+        del self._paused[str(state)]
         answers = params.get("inputResponses")
         request.take_answers(context, answers if isinstance(answers, dict) else {})
         return request
@@ -216,7 +222,9 @@ def _answer(reply: Reply, wrap: Wrap) -> Json:
         return _wrapped(wrap(reply), is_error=outcome is not None and outcome.ending != "completed")
     error = relayed.get("error")
     if isinstance(error, dict):
-        raise MCPError(cast("int", error["code"]), str(error["message"]), error.get("data"))
+        server = call.tool.partition(SEPARATOR)[0]
+        data = name_server_in_links(server, error.get("data"))
+        raise MCPError(cast("int", error["code"]), str(error["message"]), data)
     return _with_feedback(cast("Json", relayed["result"]), outcome)
 
 
