@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser
 from tests.e2e.conftest import anyio_backend, home, person, shared_home, shared_person, workspace
-from tests.house.source import ROOT
 from tests.support.browser_tab import Tab, chromium, signed_in
 from tests.support.person_client import Person
 
@@ -18,8 +17,6 @@ __all__ = [
     "shared_person",
     "workspace",
 ]  # fixtures of tests/e2e
-
-AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Locator, expect
-from tests.browser.conftest import AXE
+from tests.support.axe import WIDTHS, find_problems
 from tests.support.browser_tab import MS, Tab
 from tests.support.call_journal import PastCall, write_calls
 from tests.support.daemon_home import Home, eventually, running_daemon
@@ -210,38 +210,23 @@ async def test_the_waterfall_shows_when_calls_waited_and_is_zoomed_by_keyboard(
     await expect(tab.detail.get_by_role("article", name=f"Call {call}")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1440, 360])
-async def test_table_waterfall_and_palette_fit_and_axe_finds_nothing_serious(tab: Tab, width: int) -> None:
-    await tab.page.set_viewport_size({"width": width, "height": 800})
-    await open_calls(tab)
-    await tab.page.evaluate(AXE.read_text())
-    await expect(tab.page.locator("[data-list] [data-call]").first).to_be_visible()
-    await tab.sees(tab.page.get_by_role("region", name="Calls"), "100,0")
-    if width == 360:
-        await expect(tab.page.get_by_role("list", name="All calls")).to_be_visible()
-    problems = await find_problems(tab)
-    await search(tab, "part9999")
-    await tab.page.get_by_role("button", name="Waterfall").click()
-    await expect(tab.page.locator('[id^="bar-"]').first).to_be_visible()
-    problems += await find_problems(tab)
-    await tab.page.keyboard.press("Control+k")
-    await expect(tab.page.get_by_role("option").first).to_be_visible()
-    problems += await find_problems(tab)
-    assert problems == []
-
-
-async def find_problems(tab: Tab) -> list[str]:
-    """What axe finds in light and dark, and whether the page scrolls sideways."""
+async def test_table_waterfall_and_palette_fit_and_axe_finds_nothing_serious(tab: Tab) -> None:
     problems: list[str] = []
-    for scheme in ("light", "dark"):
-        await tab.page.emulate_media(color_scheme=scheme)
-        found = await tab.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-        problems += [
-            f"{scheme}: {one['id']}: {one['nodes'][0]['html']}"
-            for one in found["violations"]
-            if one["impact"] in ("serious", "critical")
-        ]
-    over = await tab.page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-    return problems + ([f"{over} px too wide"] if over else [])
+    for width in WIDTHS:
+        await tab.page.set_viewport_size({"width": width, "height": 800})
+        await tab.visit("/calls")
+        await expect(tab.page.locator("[data-list] [data-call]").first).to_be_visible()
+        await tab.sees(tab.page.get_by_role("region", name="Calls"), "100,0")
+        if width == 360:
+            await expect(tab.page.get_by_role("list", name="All calls")).to_be_visible()
+        problems += await find_problems(tab.page, "table", [width])
+        await tab.page.get_by_role("button", name=re.compile("^Read .10$")).first.click()
+        await search(tab, "part9999")
+        await tab.page.get_by_role("button", name="Waterfall").click()
+        await expect(tab.page.locator('[id^="bar-"]').first).to_be_visible()
+        problems += await find_problems(tab.page, "waterfall", [width])
+        await tab.page.keyboard.press("Control+k")
+        await expect(tab.page.get_by_role("option").first).to_be_visible()
+        problems += await find_problems(tab.page, "palette", [width])
+        await tab.page.keyboard.press("Escape")
+    assert problems == []

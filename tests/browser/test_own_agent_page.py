@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Locator, expect
-from tests.browser.conftest import AXE
 from tests.browser.test_threads_page import answers, field, opened, pane, ready, room, say
+from tests.support.axe import find_problems
 from tests.support.browser_tab import MS, Tab, another_tab, signed_in
 from tests.support.daemon_home import Home, running_daemon
 from tests.support.model_server.script import Call, Turn, script
@@ -271,15 +271,9 @@ async def test_it_fits_is_worked_by_keyboard_and_axe_finds_nothing_serious(
     await expect(strip(tab).get_by_role("region", name="Activities")).to_be_visible(timeout=MS)
 
     assert await field(tab).bounding_box() == place
-    over = await tab.page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
     wide = await room(tab).evaluate("one => one.scrollWidth - one.clientWidth")
-    assert (over, wide) == (0, 0)
-    await tab.page.evaluate(AXE.read_text())
-    found = await tab.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
+    assert wide == 0
+    assert await find_problems(tab.page, "activities", [width]) == []
 
     await node(tab, "c1").get_by_role("button", name=re.compile("^Cancel ")).focus()
     await tab.page.keyboard.press("Enter")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
-from tests.browser.conftest import AXE
+from tests.support.axe import find_problems
 from tests.support.browser_tab import MS, Tab
 from tests.support.daemon_home import Home, find_processes, running_daemon, until
 from tests.support.mcp_client import agent
@@ -72,10 +72,4 @@ async def test_settings_are_shown_and_everything_is_stopped_with_a_receipt(
     await tab.page.go_back()
     await expect(approvals).not_to_be_checked(timeout=MS)
 
-    await tab.page.evaluate(AXE.read_text())
-    for width in (1440, 360):
-        await tab.page.set_viewport_size({"width": width, "height": 800})
-        assert not await tab.page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        found = await tab.page.evaluate("axe.run().then(({violations}) => violations)")
-        serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
-        assert serious == []
+    assert await find_problems(tab.page, "settings") == []

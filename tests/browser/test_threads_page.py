@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Locator, expect
-from tests.browser.conftest import AXE
+from tests.support.axe import find_problems
 from tests.support.browser_tab import MS, Tab, another_tab, signed_in
 from tests.support.daemon_home import Home, eventually, find_processes, running_daemon, until
 from tests.support.person_client import Json, Person, person_of
@@ -538,15 +538,9 @@ async def test_the_page_fits_and_axe_finds_nothing_serious(
     await tab.page.set_viewport_size({"width": width, "height": 800})
     await expect(field(tab)).to_be_visible(timeout=MS)
 
-    over = await tab.page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
     wide = await room(tab).evaluate("one => one.scrollWidth - one.clientWidth")
-    assert (over, wide) == (0, 0)
-    await tab.page.evaluate(AXE.read_text())
-    found = await tab.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
+    assert wide == 0
+    assert await find_problems(tab.page, "thread", [width]) == []
 
 
 async def test_threads_are_reached_and_left_by_keyboard(

@@ -28,7 +28,7 @@ from tests.support.person_client import Person
 from handrail.server.app import STATIC
 
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""Programs to look for. The first is the same browser without windows, which starts faster."""
+"""Programs to look for. The first is the same browser without windows, which starts faster, and has no push messages."""
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -50,6 +50,14 @@ def find_chromium() -> str:
     found = named or next((path for name in CHROMIUM if (path := shutil.which(name))), None)
     assert found, f"none of {', '.join(CHROMIUM)} is installed; `make tools` installs one"
     return found
+
+
+def find_full_chromium() -> str | None:
+    """The path of a browser with windows, which can subscribe to push messages; it is run without showing them."""
+    named = os.environ.get("HANDRAIL_CHROMIUM")
+    if named and "headless" not in named:
+        return named
+    return next((path for name in CHROMIUM[1:] if (path := shutil.which(name))), None)
 
 
 def _asked(request: Request) -> str:
@@ -133,6 +141,12 @@ class Tab:
 
     def timer(self, call: str) -> Locator:
         return self.row(call).locator("[data-timer]")
+
+    async def visit(self, path: str) -> None:
+        """Go there within the page. A reload would sign it out where the test itself has launched a door."""
+        await self.page.evaluate(
+            "path => { history.pushState({}, '', path); dispatchEvent(new PopStateEvent('popstate')) }", path
+        )
 
     async def open(self, call: str) -> None:
         """Open a call beside the list."""

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.conftest import AXE
+from tests.support.axe import AXE, serious
 
 pytestmark = pytest.mark.browser
 
@@ -43,8 +43,7 @@ def test_dialogs_fit_and_axe_finds_nothing_serious(
         assert box["x"] + box["width"] <= width
         assert box["y"] + box["height"] <= 740
         found: dict[str, Any] = page.evaluate("axe.run('dialog', { resultTypes: ['violations'] })")
-        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
+        assert serious(found) == []
         page.keyboard.press("Escape")
         expect(dialog).to_have_count(0)
         expect(buttons.get_by_role("button", name=name)).to_be_focused()
