@@ -19,7 +19,7 @@ PACE = 200
 """Words a second."""
 MESSAGES = 5000
 WAIT_SECONDS = 60.0
-_CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+_CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
