@@ -99,10 +99,16 @@ class Ground:
     def runs_unasked(self) -> bool:
         """Whether the agent's next command runs without a question."""
         name = f"made-{time.monotonic_ns()}"
-        told = self.account.call(self.agent, "execute_command", command=f"touch {name}", wait_seconds=5)
-        assert told["status"] in ("done", "waiting"), told
-        assert (self.account.workspace / name).exists() == (told["status"] == "done")
-        return told["status"] == "done"
+        told = self.account.call(self.agent, "execute_command", command=f"touch {name}", wait_seconds=0)
+        status = until(lambda: self.settled_status(told["call_id"]), "the command asks or ends")
+        assert status in ("done", "waiting"), status
+        assert (self.account.workspace / name).exists() == (status == "done")
+        return status == "done"
+
+    def settled_status(self, call: str) -> str:
+        """The status of a call, empty while it is being judged or runs."""
+        status = self.account.call(self.agent, "get_call", call_id=call)["call"]["status"]
+        return "" if status == "running" else status
 
     def tamper(self, code: str, *, recompute: bool = False) -> None:
         done = self.account.run(
@@ -167,10 +173,14 @@ def ground(new_account: Callable[..., Account]) -> Iterator[Ground]:
     account.down()
 
 
-def test_after_a_crash_the_same_policy_is_in_force_without_a_question(ground: Ground) -> None:
-    ground.write_config('default_policy = "allow"\n')
-    assert ground.account.handrail("restart").returncode == 0
-    assert ground.runs_unasked()
+def test_a_config_that_a_person_edits_before_a_restart_is_in_force_and_after_a_crash_too(
+    ground: Ground,
+) -> None:
+    ground.write_config(ALLOW_ALL)
+    done = ground.account.handrail("restart")
+    assert done.returncode == 0
+    assert 'added    default_policy = "allow"' in done.stdout
+    assert (ground.changes(), ground.runs_unasked()) == ([], True)
     ground.kill_daemon()
     ground.start_by_keeper()
     assert ground.changes() == []
@@ -187,6 +197,13 @@ def test_a_row_in_the_tables_is_no_rule_and_is_reported(ground: Ground) -> None:
     assert ground.account.handrail("rules", "accept", "--yes").returncode == 0
     assert not ground.runs_unasked(), "the row is no rule, accepted or not"
     assert "r666" not in ground.account.handrail("rules", "--all").stdout
+
+    ground.tamper(APPEND_EVENT, recompute=True)
+    ground.kill_daemon()
+    ground.start_by_keeper()
+    assert ground.changes() != []
+    assert ground.account.handrail("rules", "remove", "r666").returncode == 0
+    assert ground.changes() == [], "a person may remove what was added, instead of accepting it"
 
 
 def test_a_forged_event_with_a_recomputed_chain_is_no_rule_until_a_person_accepts_it(ground: Ground) -> None:
@@ -209,32 +226,17 @@ def test_a_forged_event_with_a_recomputed_chain_is_no_rule_until_a_person_accept
     assert ground.runs_unasked(), "what was accepted stays accepted"
 
 
-def test_a_person_may_remove_what_was_added_instead(ground: Ground) -> None:
-    ground.tamper(APPEND_EVENT, recompute=True)
-    ground.kill_daemon()
-    ground.start_by_keeper()
-    assert ground.account.handrail("rules", "remove", "r666").returncode == 0
-    assert ground.changes() == []
-
-
-def test_a_changed_config_is_not_taken_up_by_a_daemon_that_a_door_started(ground: Ground) -> None:
+def test_a_changed_config_is_not_taken_up_by_a_daemon_that_no_person_restarted(ground: Ground) -> None:
     ground.write_config(ALLOW_ALL)
     ground.kill_daemon()
     ground.start_by_door()
     assert not ground.runs_unasked()
     assert 'added default_policy = "allow"' in ground.changes()
-
-
-def test_a_changed_config_is_not_taken_up_by_a_daemon_that_no_person_restarted(ground: Ground) -> None:
-    ground.write_config(ALLOW_ALL)
-    ground.kill_daemon()
-    ground.start_by_keeper()
-    assert not ground.runs_unasked()
-    assert 'added default_policy = "allow"' in ground.changes()
     assert not ground.account.http("GET", "/api/state", ground.account.sign_in()).json["auto_approve"]
     ground.kill_daemon()
     ground.start_by_keeper()
-    assert not ground.runs_unasked(), "a second start changes nothing"
+    assert not ground.runs_unasked(), "a second start, by the keeper, changes nothing"
+    check_that_a_command_cannot_accept(ground)
     restarted = ground.account.handrail("restart")
     assert restarted.returncode == 0
     assert "handrail rules accept" in restarted.stderr
@@ -256,24 +258,9 @@ def test_with_the_keeper_killed_too_nothing_is_taken_up(ground: Ground) -> None:
     assert ground.runs_unasked()
 
 
-def test_a_person_who_starts_handrail_takes_up_what_is_there_and_is_shown_it(ground: Ground) -> None:
-    assert ground.account.handrail("down").returncode == 0
-    ground.write_config(ALLOW_ALL)
-    done = ground.account.handrail("up", "--no-open")
-    assert done.returncode == 0
-    assert 'default_policy = "allow"' in done.stdout
-    assert ground.runs_unasked()
-
-
-def test_a_person_who_edits_the_config_and_restarts_is_not_asked_again(ground: Ground) -> None:
-    ground.write_config(ALLOW_ALL)
-    done = ground.account.handrail("restart")
-    assert done.returncode == 0
-    assert 'added    default_policy = "allow"' in done.stdout
-    assert (ground.changes(), ground.runs_unasked()) == ([], True)
-
-
-def test_a_config_that_changes_after_the_person_restarted_is_not_taken_up(ground: Ground) -> None:
+def test_a_config_that_changes_after_the_person_restarted_is_not_taken_up_before_they_start_handrail_again(
+    ground: Ground,
+) -> None:
     """The restart is bound to the settings that it saw."""
     ground.write_config("[notify]\ndesktop = false\n")
     digest = ground.account.run(
@@ -290,11 +277,14 @@ def test_a_config_that_changes_after_the_person_restarted_is_not_taken_up(ground
     ground.start_by_keeper()
     assert not ground.runs_unasked()
 
+    assert ground.account.handrail("down").returncode == 0
+    done = ground.account.handrail("up", "--no-open")
+    assert done.returncode == 0
+    assert 'default_policy = "allow"' in done.stdout
+    assert ground.runs_unasked()
 
-def test_a_command_cannot_accept_for_the_person(ground: Ground) -> None:
-    ground.write_config(ALLOW_ALL)
-    ground.kill_daemon()
-    ground.start_by_keeper()
+
+def check_that_a_command_cannot_accept(ground: Ground) -> None:
     # A command does not inherit HANDRAIL_HOME: without it, the attack would not find the daemon.
     line = f"HANDRAIL_HOME={ground.account.home} {ground.account.python} -m handrail rules accept --yes"
     call = ground.account.call(ground.agent, "execute_command", command=line, wait_seconds=0)
@@ -345,9 +335,11 @@ def test_a_rule_and_trust_that_cannot_be_recorded_are_refused_and_not_in_force(g
         [],
         [False],
     )
+    ground.account.trust()
+    check_that_a_new_keeper_knows_what_the_killed_one_knew(ground)
 
 
-def test_a_new_keeper_is_told_what_the_killed_one_knew(ground: Ground) -> None:
+def check_that_a_new_keeper_knows_what_the_killed_one_knew(ground: Ground) -> None:
     """A person restarts when the keeper has died; that must not take up what was changed meanwhile."""
     killed = ground.account.keeper
     ground.kill_keeper()

@@ -90,7 +90,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "test_paths.test_a_module_of_ours_is_run_isolated_unless_a_variable_names_our_code",
             "launcher.test_trusted_programs.test_a_program_that_a_user_can_replace_is_not_found",
             "house.test_processes.test_only_the_launcher_keeper_doors_and_a_persons_commands_start_processes",
-            "safety.test_policy.test_a_command_cannot_accept_for_the_person",
+            "safety.test_policy.test_a_changed_config_is_not_taken_up_by_a_daemon_that_no_person_restarted",
             "keeper.test_lineage.test_no_process_moves_the_reference_by_the_limit_of_a_first_process_that_is_its_users",
             "keeper.test_lineage.test_the_limit_that_root_states_is_taken_only_from_a_file_that_root_alone_can_write",
             "keeper.test_server.test_a_keeper_whose_limit_was_lowered_before_it_looked_takes_no_order_from_a_marked_process",
