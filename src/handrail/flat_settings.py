@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from handrail.config import Config, RuleSection, load, parse, read_text
+from handrail.config import AgentSection, Config, McpServerSection, RuleSection, load, parse, read_text
 from handrail.lazy_dataclass import dataclass
 from handrail.toml_lines import find_line, flatten
 
@@ -67,11 +67,14 @@ def describe_settings(config: Config) -> dict[str, str]:
     for number, rule in enumerate(config.rules, 1):
         flat[f"rules[{number}]"] = _as_json(rule.model_dump(mode="json", exclude_defaults=True))
     named = [*(("agents", each) for each in config.agents), *(("servers", each) for each in config.servers)]
-    for kind, each in named:
-        fields = each.model_dump(mode="json", exclude_defaults=True)
-        fields["env"] = {name: _hash(value) for name, value in each.env.items()}
-        flat[f"{kind}.{each.name}"] = _as_json(fields)
-    return flat
+    return flat | {f"{kind}.{each.name}": describe_entry(each) for kind, each in named}
+
+
+def describe_entry(entry: AgentSection | McpServerSection) -> str:
+    """An agent or an MCP server as JSON, as `describe_settings` has it."""
+    fields = entry.model_dump(mode="json", exclude_defaults=True)
+    fields["env"] = {name: _hash(value) for name, value in entry.env.items()}
+    return _as_json(fields)
 
 
 def hash_settings(settings: Mapping[str, str]) -> str:

@@ -28,6 +28,7 @@ COMMANDS = [
     "pause",
     "resume",
     "rules",
+    "servers",
     "trust",
     "undo",
     "terminals",
@@ -58,6 +59,7 @@ HEADINGS = {
     "Terminals": "terminals",
     "Agents": "agents",
     "Rules": "rules",
+    "Servers": "servers",
     "Clients": "connect",
     "Diagnose": "doctor",
 }
@@ -68,6 +70,7 @@ INNER = [
     *(["keys", name] for name in ("set", "remove")),
     *(["thread", name] for name in ("rename", "delete")),
     *(["rules", name] for name in ("add", "remove", "disable", "enable", "move", "edit", "test")),
+    *(["servers", name] for name in ("add", "remove", "import", "restart", "test", "logs")),
     *(["terminal", name] for name in ("read", "send", "search", "close")),
 ]
 

@@ -42,6 +42,7 @@ class HandrailHelp(GroupWithHeadings):
             *("threads", "thread", "transcripts", "export", "import", "search"),
         ),
         "Rules": ("rules", "trust"),
+        "Servers": ("servers",),
         "Clients": ("connect", "disconnect", "clients", "editors", "mcp", "credential", "credentials"),
         "Diagnose": ("doctor", "config"),
     }
@@ -55,6 +56,7 @@ COMMANDS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("handrail.cli.commands.approvals", "add_answers_to", ("approve", "deny")),
     ("handrail.cli.commands.pause", "add_to", ("pause", "resume")),
     ("handrail.cli.commands.rules", "add_to", ("rules",)),
+    ("handrail.cli.commands.servers", "add_to", ("servers",)),
     ("handrail.cli.commands.trust", "add_to", ("trust",)),
     ("handrail.cli.commands.undo", "add_to", ("undo",)),
     ("handrail.cli.commands.terminals", "add_list_to", ("terminals",)),

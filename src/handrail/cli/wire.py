@@ -13,6 +13,10 @@ class AcceptBody(TypedDict):
     digest: str
 
 
+class AcceptToolBody(TypedDict):
+    digest: str
+
+
 class ActivityEnded(TypedDict):
     activity: str
     by: str
@@ -937,6 +941,17 @@ class MatchView(TypedDict):
     text: str
 
 
+class McpServerSection(TypedDict):
+    command: list[str]
+    cwd: NotRequired[str]
+    enabled: NotRequired[bool]
+    env: NotRequired[dict[str, Any]]
+    env_pass: NotRequired[list[str]]
+    name: str
+    sampling: NotRequired[bool]
+    start_seconds: NotRequired[float]
+
+
 class MessageEnded(TypedDict):
     kind: Literal["MessageEnded"]
     message: str
@@ -1457,6 +1472,18 @@ class ServerEnded(TypedDict):
     why: str
 
 
+class ServerLogView(TypedDict):
+    lines: list[str]
+    problem: str
+    running: list[ServerProcessView]
+
+
+class ServerProcessView(TypedDict):
+    client: str
+    lines: list[str]
+    pid: int | None
+
+
 class ServerStarted(TypedDict):
     client: str
     kind: Literal["ServerStarted"]
@@ -1467,12 +1494,48 @@ class ServerStarted(TypedDict):
     version: str
 
 
+class ServerToolView(TypedDict):
+    description: str
+    diff: str
+    digest: str
+    name: str
+    own_name: str
+    state: Literal["changed", "known", "new"]
+    title: str
+
+
 class ServerToolsPinned(TypedDict):
     capabilities: dict[str, JsonValue]
     kind: Literal["ServerToolsPinned"]
     server: str
     tools: list[dict[str, JsonValue]]
     why: str
+
+
+class ServerTrialView(TypedDict):
+    lines: list[str]
+    ms: int
+    problem: str
+    server: ServerView
+
+
+class ServerView(TypedDict):
+    calls_hour: int
+    clients: list[str]
+    cwd: str
+    errors_hour: int
+    is_listed: bool
+    name: str
+    passed: list[str]
+    problem: str
+    protocol: str
+    refused: list[str]
+    sampling: bool
+    state: Literal["disabled", "failed", "held", "idle", "running", "starting"]
+    target: str
+    tools: list[ServerToolView]
+    variables: list[str]
+    version: str
 
 
 class SessionBound(TypedDict):
@@ -2015,6 +2078,10 @@ class Get(Protocol):
         self, a: Literal["search"], /, *, q: str, workspace: str | None = None, limit: int | None = None
     ) -> SearchView: ...
     @overload
+    def __call__(self, a: Literal["servers"], /) -> list[ServerView]: ...
+    @overload
+    def __call__(self, a: Literal["servers"], b: str, c: Literal["logs"], /) -> ServerLogView: ...
+    @overload
     def __call__(self, a: Literal["settings"], /) -> SettingsView: ...
     @overload
     def __call__(self, a: Literal["sign-ins"], /) -> list[SignInView]: ...
@@ -2172,6 +2239,24 @@ class Post(Protocol):
         self, a: Literal["rules"], b: str, c: Literal["move"], /, *, body: RulePlaceBody
     ) -> RuleView: ...
     @overload
+    def __call__(self, a: Literal["servers"], /, *, body: McpServerSection) -> ServerView: ...
+    @overload
+    def __call__(self, a: Literal["servers"], b: str, c: Literal["restart"], /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["servers"], b: str, c: Literal["test"], /) -> ServerTrialView: ...
+    @overload
+    def __call__(
+        self,
+        a: Literal["servers"],
+        b: str,
+        c: Literal["tools"],
+        d: str,
+        e: Literal["accept"],
+        /,
+        *,
+        body: AcceptToolBody,
+    ) -> ServerView: ...
+    @overload
     def __call__(self, a: Literal["sign-in"], /, *, body: SignInBody) -> SignedIn: ...
     @overload
     def __call__(
@@ -2276,6 +2361,8 @@ class Delete(Protocol):
     def __call__(self, a: Literal["push"], /) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["servers"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["sign-ins"], b: str, /) -> None: ...
     @overload

@@ -146,6 +146,11 @@ class Client:
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         raise NotImplementedError
 
+    def mcp_lists(self, setup: Setup) -> list[tuple[Path, Format, Pointer]]:
+        """Where the client keeps its MCP servers: files, and the mapping in each that has them by name."""
+        pieces = [piece for piece in self.mcp_pieces(setup) if piece.pointer[-1:] == (SERVER,)]
+        return [(each.path, each.format, each.pointer[:-1]) for each in pieces if each.format != "yaml"]
+
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
         return []
 

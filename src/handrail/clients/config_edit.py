@@ -118,8 +118,7 @@ def remove_item(format: Format, text: str, pointer: Pointer, value: Any) -> str:
     expected = _with_value(load(format, text), pointer, rest)
     if format == "json":
         return _check(format, expected, [_edit_json(jsonc.remove_item, text, pointer, value)])
-    header, seen = f"[[{_toml_path(pointer)}]]", iter(range(len(items)))
-    cut = _cut_blocks(text, lambda line: line.startswith(header) and next(seen, None) == last)
+    cut = _cut_item(text, _toml_path(pointer), last)
     return _check(format, expected, [cut, _edit_with_tomlkit(text, pointer, rest or ABSENT)])
 
 
@@ -199,6 +198,24 @@ def _cut_blocks(text: str, is_header: Callable[[str], bool]) -> str:
         if not is_inside:
             kept.append(line)
     return "".join(kept)
+
+
+def _cut_item(text: str, name: str, index: int) -> str | None:
+    """The text without one item of an array of tables, with its own tables, and without the empty line before it.
+
+    Comments before the next table stay: they are about that one.
+    """
+    lines = text.splitlines(keepends=True)
+    headers = [at for at, line in enumerate(lines) if line.lstrip().startswith("[")]
+    items = [at for at in headers if lines[at].lstrip().startswith(f"[[{name}]]")]
+    if index >= len(items):
+        return None
+    start, own = items[index], (f"[{name}.", f"[[{name}.")
+    end = next((at for at in headers if at > start and not lines[at].lstrip().startswith(own)), len(lines))
+    while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+        end -= 1
+    start -= start > 0 and not lines[start - 1].strip()
+    return "".join([*lines[:start], *lines[end:]])
 
 
 def _render_table(pointer: Pointer, value: Mapping[str, Any], *, is_item: bool = False) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.clients.client_facts import SERVER, Editor, Machine, Setup, member
+from handrail.clients.config_edit import Format, Pointer
 from handrail.clients.copilot import CopilotHooks
 from handrail.clients.hook_event import Json, Work
 from handrail.clients.pieces import ConfigPiece
@@ -31,6 +32,11 @@ class VSCode(Editor):
 
     def mcp_pieces(self, setup: Setup) -> list[ConfigPiece]:
         return []
+
+    def mcp_lists(self, setup: Setup) -> list[tuple[Path, Format, Pointer]]:
+        in_project = setup.scope == "project"
+        folder = setup.project / ".vscode" if in_project else self.folder(setup.machine)
+        return [(folder / "mcp.json", "json", ("servers",))]
 
 
 class Zed(Editor):

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from handrail.config import Config
 from handrail.gate.gate import Gate
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
 from handrail.gate.tool import Refusal, Tool
+from handrail.paths import Places
 from handrail.store.values import Caller, Claim
 from handrail.terminal.terminals import Terminals
 from handrail.tools.tool_context import child_environment
@@ -21,10 +21,12 @@ def build_servers(
     terminals: Terminals,
     gate: Gate,
     toolbox: dict[str, Tool[Any, Any]],
-    own: Sequence[Path],
+    places: Places,
     policy: AcceptedPolicy,
 ) -> Servers:
-    """`own` are Handrail's own folders, which are protected. The tools are added to `toolbox`, which is the gate's."""
+    """Handrail's own places are protected. The tools are added to `toolbox`, which is the gate's."""
+
+    own = places.own_folders
 
     def environment(passed: Sequence[str]) -> Mapping[str, str]:
         return child_environment(os.environ, passed)

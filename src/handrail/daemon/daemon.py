@@ -93,6 +93,7 @@ from handrail.terminal.terminals import Terminals
 from handrail.terminal.wait.input_detection import InputDetector
 from handrail.tools.tool_context import ToolContext, child_environment
 from handrail.tools.undo.undo_call import Undo
+from handrail.upstream.servers import Servers
 
 log = logging.getLogger(__name__)
 
@@ -234,20 +235,18 @@ class Daemon:
             launchers = await build_launchers(foundation.keeper)
             editors = await build_editors(foundation.keeper, foundation.journal, access, launchers)
             listeners = await foundation.keeper.listen_both(*self._daemon_file.ports)
-            port = listeners[0].getsockname()[1]
-            self._daemon_file.note_port(port)
+            self._daemon_file.note_port(port := listeners[0].getsockname()[1])
             url = f"http://{HOST}:{port}"
             agent_host = self._build_agent_host(foundation, gate, build_mcp_entry(access, self._places, url))
+            servers = build_servers(
+                self._config, foundation.terminals, gate, self._tools, self._places, foundation.policy
+            )
             context = await self._build_server_context(
-                foundation, gate, access, launchers, editors, url, agent_host
+                foundation, gate, access, launchers, editors, url, agent_host, servers
             )
             callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
             wait_seconds = self._config.command.wait_seconds
-            own = self._places.own_folders
-            servers = build_servers(
-                self._config, foundation.terminals, gate, self._tools, own, foundation.policy
-            )
             mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell, servers)
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, editors, self._windows, context.url)
@@ -336,6 +335,7 @@ class Daemon:
         editors: EditorPairings,
         url: str,
         agent_host: AgentHost,
+        servers: Servers,
     ) -> ServerContext:
         """Build the context of the HTTP routes."""
         return ServerContext(
@@ -365,6 +365,7 @@ class Daemon:
             clients=await build_client_sessions(foundation.keeper, foundation.terminals),
             editors=editors,
             devices=build_devices(foundation.keeper, self._places, self._config.devices, foundation.policy),
+            servers=servers,
         )
 
     def _start_background(

@@ -111,6 +111,7 @@ _PAGES = (
     "/threads",
     "/t/{id}",
     "/rules",
+    "/servers",
     "/settings",
     "/gallery",
 )

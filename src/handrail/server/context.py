@@ -34,6 +34,7 @@ from handrail.terminal.open_shell import TerminalSettings
 from handrail.terminal.person_check import DoorLaunchers
 from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.terminals import Terminals
+from handrail.upstream.servers import Servers
 
 
 class SizeOwners:
@@ -140,6 +141,8 @@ class ServerContext:
     editors: EditorPairings
     devices: DeviceListener
     """Where paired devices connect."""
+    servers: Servers
+    """The MCP servers behind the gate."""
     transcripts: Transcripts = field(default_factory=Transcripts.of_user)
     """Conversations in the clients' own files."""
     size_owners: SizeOwners = field(default_factory=SizeOwners)

@@ -30,7 +30,7 @@ DESK_PATHS = (
     "/api/devices/listener",
 )
 """What no device changes: who else may sign in or decide, and whether Handrail runs."""
-HIGH_RISK_PATHS = ("/api/rules", "/api/folders", "/api/terminals", "/api/undo")
+HIGH_RISK_PATHS = ("/api/rules", "/api/folders", "/api/servers", "/api/terminals", "/api/undo")
 """What a device with limited rights does not change. It may pause the agents, but not resume them."""
 _READS = ("/api/rules/test", "/api/rules/propose")
 """POST, but they change nothing."""

@@ -44,7 +44,7 @@ _CONTENT = (
     "/api/transcripts/",
 )
 _CONTENT_LISTS = ("/api/threads", "/api/search", "/api/transcripts")
-_CONTENT_ENDS = ("/proposal", "/sessions")
+_CONTENT_ENDS = ("/proposal", "/sessions", "/logs")
 
 Area = Literal["page", "open", "person", "content", "agent"]
 

@@ -14,7 +14,7 @@ EXPORTS = {
     "blobs": "BlobRetention BlobUnavailable Blobs ImageRetention image_mime",
     "call_filter": "add_field",
     "call_table": "CallTable Sort",
-    "calls": "CallHistory CallRecord Status TypicalDuration",
+    "calls": "CallHistory CallRecord ServerCounts Status TypicalDuration",
     "credentials": "CredentialRecord",
     "debounce": "Debounce",
     "events": (

@@ -193,6 +193,18 @@ class CallPlace(NamedTuple):
     thread: str | None
 
 
+class ServerCounts(NamedTuple):
+    """Calls of the tools of one MCP server."""
+
+    calls: int
+    errors: int
+    """Failed or interrupted."""
+
+
+_COUNTED_MAX = 20_000
+"""Latest calls among which those of servers are counted: bounds the time."""
+
+
 class CallCounts(Queries):
     """Counts over many calls."""
 
@@ -206,6 +218,14 @@ class CallCounts(Queries):
             sql = f"SELECT {STATUS}, count(*) FROM calls{still_open} GROUP BY 1"
             counts |= dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
         return counts
+
+    async def by_server(self, since: int) -> dict[str, ServerCounts]:
+        """Count the calls of the tools of each MCP server that were opened since then, among the latest calls."""
+        sql = f"""SELECT substr(tool, 1, instr(tool, '__') - 1), count(*), sum(ending IN ('failed', 'interrupted'))
+            FROM (SELECT tool, ending, opened_at FROM calls ORDER BY opened_seq DESC LIMIT {_COUNTED_MAX})
+            WHERE opened_at >= ? AND instr(tool, '__') > 1 GROUP BY 1"""
+        rows = await self._all(lambda row: (str(row[0]), int(row[1]), int(row[2] or 0)), sql, (since,))
+        return {server: ServerCounts(calls=calls, errors=errors) for server, calls, errors in rows}
 
 
 class CallQueries(Queries):

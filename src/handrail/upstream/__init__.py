@@ -4,7 +4,9 @@ EXPORTS = {
     "feature_tools": "GET_PROMPT READ_RESOURCE",
     "features": "Features LISTS",
     "jsonrpc_connection": "INVALID_REQUEST METHOD_NOT_FOUND ConnectionLost RpcError",
+    "server_state": "ServerState ServerUse",
+    "server_trial": "ServerTrial try_server",
     "servers": "Route Servers",
-    "tool_definition": "SEPARATOR",
+    "tool_definition": "SEPARATOR ToolDefinition diff_definitions",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

@@ -31,8 +31,10 @@ from handrail.terminal.terminals import Terminals
 from handrail.upstream._tool_pins import ToolPins
 from handrail.upstream.feature_tools import build_feature_tools
 from handrail.upstream.forwarded_tool import ForwardedTool, Place
-from handrail.upstream.jsonrpc_connection import METHOD_NOT_FOUND, ConnectionLost, Progress, RpcError
+from handrail.upstream.jsonrpc_connection import ConnectionLost, Progress, RpcError
+from handrail.upstream.no_client import NoClient
 from handrail.upstream.server_connection import ClientLink, ServerConnection
+from handrail.upstream.server_state import Retry, RunningServer, ServerState, ServerUse
 from handrail.upstream.tool_definition import ToolDefinition
 
 log = logging.getLogger(__name__)
@@ -66,63 +68,6 @@ class Route:
     """The client's request; only the link knows what it is."""
 
 
-@dataclass()
-class _Running:
-    """One server for one client, from its start to its end."""
-
-    section: McpServerSection
-    key: str
-    link: ClientLink
-    started: anyio.Event = field(default_factory=anyio.Event)
-    ended: anyio.Event = field(default_factory=anyio.Event)
-    connection: ServerConnection | None = None
-    process: PipeProcess | None = None
-    problem: str = ""
-    users: int = 0
-    """Requests in progress."""
-    leaving: bool = False
-    """Its client has left: it ends with the last request."""
-    why: str = ""
-    since: float = 0.0
-    stop: anyio.Event = field(default_factory=anyio.Event)
-
-    def end(self, why: str) -> None:
-        self.why = self.why or why
-        self.stop.set()
-
-    def serve(self, link: ClientLink) -> None:
-        """Go on for this link of the client, unless the client has left: its last calls use the link they began with."""
-        if link.has_left:
-            return
-        self.link, self.leaving = link, False
-        if self.connection is not None:
-            self.connection.serve(link)
-
-    def end_if_unused(self) -> None:
-        if self.leaving and not self.users:
-            self.end("Its client has left.")
-
-
-@dataclass()
-class _Retry:
-    """The failures of a server for one client, and when it may be started again."""
-
-    failures: int = 0
-    at: float = 0.0
-    problem: str = ""
-
-
-@dataclass()
-class ServerState:
-    """What a person wants to know of a server."""
-
-    last_problem: str = ""
-    said: tuple[str, ...] = ()
-    """The last lines of its standard error."""
-    refused: tuple[str, ...] = ()
-    """Tools that cannot be offered, with the reason."""
-
-
 class Servers:
     """The configured MCP servers. `run` must be running for any of them to start."""
 
@@ -140,14 +85,16 @@ class Servers:
     ) -> None:
         """`environment` returns a program's environment, with the named variables of the daemon's own added. The tools
         are added to `toolbox`. `is_held`: no person has accepted the configuration. `is_open`: a call has no outcome."""
+        self.configured = {each.name: each for each in sections}
+        """All entries by name, also those that are not enabled."""
         self._sections = {each.name: each for each in sections if each.enabled}
         self._terminals, self._environment, self._journal = terminals, environment, journal
         self._toolbox, self._place = toolbox, place
         self._is_held, self._is_open = is_held, is_open
         self._pins = ToolPins(journal, ())
-        self._running: dict[tuple[str, str], _Running] = {}
+        self._running: dict[tuple[str, str], RunningServer] = {}
         self._routes: dict[str, Route] = {}
-        self._retries: dict[tuple[str, str], _Retry] = {}
+        self._retries: dict[tuple[str, str], Retry] = {}
         self._group: TaskGroup | None = None
         self.states = {name: ServerState() for name in self._sections}
         self.changed = Bell()
@@ -162,7 +109,7 @@ class Servers:
     ) -> None:
         """Host the servers until cancelled; returns when all their process trees have ended."""
         self._toolbox.update({tool.name: tool for tool in build_feature_tools(self)})
-        self._pins = ToolPins(self._journal, [each for each in pinned if each.name in self._sections])
+        self._pins = ToolPins(self._journal, pinned)
         self._note_tools()
         async with anyio.create_task_group() as group:
             self._group = group
@@ -180,6 +127,26 @@ class Servers:
         for running in list(self._running.values()):
             await running.ended.wait()
 
+    def add(self, section: McpServerSection) -> None:
+        """Take up an entry that a person added."""
+        self.configured[section.name] = section
+        if section.enabled:
+            self._sections[section.name] = section
+            self.states[section.name] = ServerState()
+        self._note_tools()
+
+    async def remove(self, name: str) -> None:
+        """Forget an entry that a person removed, and end its processes. Its tools stay known."""
+        self.configured.pop(name, None)
+        if self._sections.pop(name, None) is not None:
+            self._note_tools()
+            await self.restart(name, "A person removed it.")
+
+    @property
+    def is_held(self) -> bool:
+        """No person has accepted the configuration, so nothing is started."""
+        return self._is_held()
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._sections)
@@ -187,7 +154,11 @@ class Servers:
     @property
     def tools(self) -> list[ToolDefinition]:
         """All tools that clients may see, in an order that does not change."""
-        return [tool for name in sorted(self._sections) for tool in self._pins.list(name)]
+        return [tool for name in sorted(self._sections) for tool in self.list_tools_of(name)]
+
+    def list_tools_of(self, name: str) -> list[ToolDefinition]:
+        """The tools of a server; a changed one as it was accepted."""
+        return self._pins.list(name)
 
     def list_tools(self, key: str) -> list[ToolDefinition]:
         """The tools of one client: servers offer some only to clients with certain abilities."""
@@ -267,19 +238,39 @@ class Servers:
             running.leaving = True
             running.end_if_unused()
 
+    async def end(self, key: str) -> None:
+        """End the servers of a client, and wait until their process trees have ended."""
+        self.close(key)
+        for running in [each for each in self._running.values() if each.key == key]:
+            await running.ended.wait()
+
     def connections(self, key: str) -> list[ServerConnection]:
         """The servers that run for a client."""
         found = [each.connection for each in self._running.values() if each.key == key]
         return [each for each in found if each is not None]
 
-    async def restart(self, name: str) -> None:
+    async def restart(self, name: str, why: str = "A person restarted it.") -> None:
         """End all processes of a server; the next use starts it again, without delay."""
+        self._state(name).has_failed = False
         self._retries = {at: each for at, each in self._retries.items() if at[0] != name}
         for running in [each for each in self._running.values() if each.section.name == name]:
-            running.end("A person restarted it.")
+            running.end(why)
             await running.ended.wait()
 
-    async def _find(self, name: str, key: str, link: ClientLink) -> _Running:
+    def uses(self, name: str, key: str | None = None) -> list[ServerUse]:
+        """The processes of a server, each with the client that it serves; with a key, of that client only."""
+        found = [each for at, each in self._running.items() if at[0] == name and key in (None, at[1])]
+        return [
+            ServerUse(
+                client=str(each.link.info.get("name", "")),
+                pid=None if each.process is None else each.process.terminal.pid,
+                is_ready=each.connection is not None,
+                lines=() if each.process is None else each.process.stderr_lines,
+            )
+            for each in found
+        ]
+
+    async def _find(self, name: str, key: str, link: ClientLink) -> RunningServer:
         while (running := self._running.get((name, key))) is not None:
             if not running.stop.is_set() and (running.process is None or running.process.why is None):
                 running.serve(link)
@@ -287,7 +278,7 @@ class Servers:
             await running.ended.wait()
         return self._start(name, key, link)
 
-    def _start(self, name: str, key: str, link: ClientLink) -> _Running:
+    def _start(self, name: str, key: str, link: ClientLink) -> RunningServer:
         section = self._sections.get(name)
         if section is None:
             raise Refusal(f"There is no MCP server called {name} in Handrail's configuration any more.")
@@ -295,19 +286,19 @@ class Servers:
             raise Refusal(NOT_ACCEPTED)
         if self._group is None:
             raise Refusal("No MCP server can be started: Handrail is just starting, or ending.")
-        retry = self._retries.get((name, key), _Retry())
+        retry = self._retries.get((name, key), Retry())
         if (left := retry.at - anyio.current_time()) > 0:
             raise Refusal(f"{retry.problem} It is started again on the next use after {math.ceil(left)} s.")
         if len(self._running) >= CONNECTIONS_MAX:
             raise Refusal(
                 f"Handrail runs {CONNECTIONS_MAX} MCP servers, which is the most. End some clients."
             )
-        running = self._running[name, key] = _Running(section, key, link, leaving=link.has_left)
+        running = self._running[name, key] = RunningServer(section, key, link, leaving=link.has_left)
         # In our own group: the first caller may be cancelled while others wait.
         self._group.start_soon(self._host, running)
         return running
 
-    async def _host(self, running: _Running) -> None:
+    async def _host(self, running: RunningServer) -> None:
         """Run one server from its start to the end of its process tree."""
         name = running.section.name
         try:
@@ -328,7 +319,7 @@ class Servers:
             running.started.set()
             running.ended.set()
 
-    async def _serve(self, running: _Running, process: PipeProcess) -> None:
+    async def _serve(self, running: RunningServer, process: PipeProcess) -> None:
         try:
             async with anyio.create_task_group() as group:
                 connection = ServerConnection(
@@ -349,7 +340,7 @@ class Servers:
         finally:
             await self._end(running, process)
 
-    async def _open(self, running: _Running, connection: ServerConnection, process: PipeProcess) -> bool:
+    async def _open(self, running: RunningServer, connection: ServerConnection, process: PipeProcess) -> bool:
         """Shake hands; False if the server does not answer in time, or not as it should."""
         seconds = running.section.start_seconds
         try:
@@ -371,12 +362,12 @@ class Servers:
         running.started.set()
         return True
 
-    async def _give_up_when_stopped(self, running: _Running, process: PipeProcess) -> None:
+    async def _give_up_when_stopped(self, running: RunningServer, process: PipeProcess) -> None:
         await running.stop.wait()
         process.give_up(running.why)
 
-    async def _end(self, running: _Running, process: PipeProcess) -> None:
-        name, state = running.section.name, self.states[running.section.name]
+    async def _end(self, running: RunningServer, process: PipeProcess) -> None:
+        name, state = running.section.name, self._state(running.section.name)
         process.give_up("It was ended with Handrail.")
         await process.stop()
         why = process.why or ""
@@ -397,16 +388,22 @@ class Servers:
             )
         self._terminals.release(process.terminal.id)
 
-    def _note_failure(self, running: _Running) -> None:
+    def _state(self, name: str) -> ServerState:
+        return self.states.setdefault(name, ServerState())
+
+    def _note_failure(self, running: RunningServer) -> None:
         """Delay the next start for this client: not the first one, then longer and longer."""
-        retry = self._retries.setdefault((running.section.name, running.key), _Retry())
+        retry = self._retries.setdefault((running.section.name, running.key), Retry())
         delay = min(RETRY_MAX, RETRY_FIRST * 2**retry.failures) if retry.failures else 0.0
         retry.failures = min(retry.failures + 1, 20)
         retry.at, retry.problem = anyio.current_time() + delay, running.problem
-        self.states[running.section.name].last_problem = running.problem
+        state = self._state(running.section.name)
+        state.last_problem, state.has_failed = running.problem, True
 
-    def _note_start(self, running: _Running, connection: ServerConnection, process: PipeProcess) -> None:
-        info = connection.info
+    def _note_start(self, running: RunningServer, connection: ServerConnection, process: PipeProcess) -> None:
+        info, state = connection.info, self._state(connection.name)
+        state.has_failed, state.protocol = False, connection.protocol
+        state.version = f"{info.get('name', '')} {info.get('version', '')}".strip()[:200]
         with suppress(Unwritable):
             self._journal.append(
                 ServerStarted(
@@ -414,14 +411,14 @@ class Servers:
                     client=str(running.link.info.get("name", "")),
                     terminal=process.terminal.id,
                     pid=process.terminal.pid,
-                    version=f"{info.get('name', '')} {info.get('version', '')}".strip()[:200],
+                    version=state.version,
                     protocol=connection.protocol,
                 )
             )
 
     def _see_tools(self, connection: ServerConnection) -> None:
         """Compare what a server lists with the pins."""
-        self.states[connection.name].refused = connection.tools.refused
+        self._state(connection.name).refused = connection.tools.refused
         others = [each for each in self._connections(connection.name) if each is not connection]
         tools = {name: tool for each in (*others, connection) for name, tool in each.tools.tools.items()}
         if self._pins.see(connection.name, tools, connection.capabilities):
@@ -469,30 +466,13 @@ class Servers:
         self._note_tools()
 
 
-class _NoLink:
-    """In place of a client that is gone, or that cannot be asked."""
-
-    def __init__(self, caller: Caller) -> None:
-        self.info: Json = {"name": caller.client, "version": ""}
-        self.capabilities: Json = {}
-        self.workspace = caller.workspace
-        self.log_level = ""
-        self.has_left = True
-
-    async def request(self, server: str, method: str, params: Json, origins: Sequence[object]) -> Json:
-        raise RpcError(METHOD_NOT_FOUND, f"Nobody can answer {method} for this call.")
-
-    async def notify(self, method: str, params: Json) -> None:
-        return
-
-
-def _folder(running: _Running, env: Mapping[str, str]) -> str:
+def _folder(running: RunningServer, env: Mapping[str, str]) -> str:
     home = env.get("HOME") or "/"
     return str(Path(home, running.section.cwd or running.link.workspace or home))
 
 
 def _route_from(caller: Caller) -> Route:
-    return Route(key=caller.key, link=_NoLink(caller))
+    return Route(key=caller.key, link=NoClient(caller))
 
 
 def find_command(command: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:

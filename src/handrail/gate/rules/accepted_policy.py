@@ -121,6 +121,32 @@ class AcceptedPolicy:
         self._baseline = replace(self._baseline, next_config=digest, next_by=str(by))
         await self.remember()
 
+    async def expect_setting(self, name: str, value: str | None) -> None:
+        """Remember that a person is about to change one setting, so that a crash after it is written raises no alarm.
+
+        Raises Conflict while the policy is suspended.
+        """
+        if self._baseline is None or self.changes:
+            raise Conflict(self._rules.suspended)
+        digest = self._current.with_setting(name, value).config_hash
+        self._baseline = replace(self._baseline, next_config=digest, next_by="")
+        await self.remember()
+
+    async def take_setting(self, name: str, value: str | None, by: Actor) -> None:
+        """Accept one setting that a person changed in config.toml through Handrail; None removes it.
+
+        Whatever else changed in the file stays unaccepted.
+        """
+        before, self._current = self._current, self._current.with_setting(name, value)
+        changes = tuple(map(str, compare_settings(before, self._current)))
+        await self._journal.committed(self._journal.append(PolicyAccepted(by=str(by), changes=changes)))
+        kept = self._baseline
+        if kept is not None:
+            snapshot = kept.snapshot and kept.snapshot.with_setting(name, value)
+            config = self._current.config_hash
+            self._baseline = replace(kept, config=config, next_config="", next_by="", snapshot=snapshot)
+        await self.remember()
+
     async def run(self) -> None:
         """Store the accepted policy after each change, until cancelled."""
         while True:

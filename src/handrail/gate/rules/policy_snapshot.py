@@ -79,6 +79,11 @@ class PolicySnapshot:
                 apply_to_rules(rules, event)
                 return replace(self, rules=rules)
 
+    def with_setting(self, name: str, value: str | None) -> "PolicySnapshot":
+        """The snapshot with another value of one setting; None removes it."""
+        rest = _without(self.settings, name)
+        return replace(self, settings=rest if value is None else {**rest, name: value})
+
 
 def _without(values: Mapping[str, T], key: str) -> dict[str, T]:
     return {name: value for name, value in values.items() if name != key}

@@ -1,0 +1,296 @@
+"""`handrail servers`: the MCP servers behind the gate: list, add, remove, import, restart, test, standard error.
+
+The daemon runs them and edits config.toml. This module reads clients' files for `import`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, cast
+
+import typer
+
+from handrail.cli.client import Link, reach
+from handrail.cli.command_help import add_command, plain_app
+from handrail.cli.exact import escape_line_breaks, exact_line
+from handrail.cli.failure import Failure
+from handrail.cli.interactive.keyboard import confirm
+from handrail.cli.render.formats import find_by_prefix, format_count
+from handrail.cli.render.output import Piece, note, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from handrail.cli.wire import McpServerSection, ServerLogView, ServerTrialView, ServerView
+    from handrail.clients.mcp_entries import McpEntry
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ServerName = Annotated[
+    str, typer.Argument(metavar="NAME", help="A server, or the first letters of its name.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+EXAMPLES = """\
+handrail servers
+handrail servers add git -- uvx mcp-server-git
+handrail servers import claude
+handrail servers test git"""
+_STATES: dict[str, Piece] = {
+    "running": ("◐ running", "blue"),
+    "starting": ("◐ starting", "blue"),
+    "idle": ("not started", "dim"),
+    "failed": ("! failed", "red"),
+    "held": ("! not accepted", "yellow"),
+    "disabled": ("disabled", "dim"),
+}
+
+
+def add_to(app: typer.Typer) -> None:
+    group = plain_app(invoke_without_command=True, epilog=EXAMPLES)
+    group.callback()(servers)
+    add_command(
+        group,
+        "add",
+        "handrail servers add git -- uvx mcp-server-git",
+        "handrail servers add db --env-pass DATABASE_URL -- npx -y @acme/mcp-database",
+    )(add)
+    add_command(group, "remove", "handrail servers remove git")(remove)
+    add_command(group, "import", "handrail servers import claude", "handrail servers import codex --dry-run")(
+        import_
+    )
+    add_command(group, "restart", "handrail servers restart git")(restart)
+    add_command(group, "test", "handrail servers test git")(try_out)
+    add_command(group, "logs", "handrail servers logs git")(logs)
+    app.add_typer(group, name="servers")
+
+
+def servers(context: typer.Context, as_json_: AsJson = False) -> None:
+    """List other MCP servers behind the gate; add, remove, import."""
+    if context.invoked_subcommand is not None:
+        return
+    with reach("read") as link:
+        rows = link.get("servers")
+    if as_json_:
+        print_json(rows)
+        return
+    if not rows:
+        note("No MCP server is behind Handrail. `handrail servers add NAME -- COMMAND` adds one, and")
+        note("`handrail servers import CLIENT` those that a client has.")
+        return
+    head = ("NAME", "STATE", "TOOLS", "CALLS/H", "ERRORS/H", "USED BY", "COMMAND")
+    print_table(head, [_cells(row) for row in rows])
+    for row in rows:
+        for sentence in _remarks(row):
+            note((f"{row['name']}: {exact_line(sentence)}", "yellow"))
+
+
+def _cells(row: ServerView) -> tuple[Piece, ...]:
+    tools = str(len(row["tools"])) if row["is_listed"] else "?"
+    counts = [str(count) if count else "" for count in (row["calls_hour"], row["errors_hour"])]
+    return row["name"], _STATES[row["state"]], tools, *counts, ", ".join(row["clients"]), row["target"]
+
+
+def _remarks(row: ServerView) -> list[str]:
+    fresh = [tool["own_name"] for tool in row["tools"] if tool["state"] != "known"]
+    held = (
+        "A person has to accept config.toml first: `handrail rules accept`." if row["state"] == "held" else ""
+    )
+    changed = f"{', '.join(fresh)}: new or changed, so each call asks." if fresh else ""
+    return [each for each in (held, row["problem"], changed, *row["refused"]) if each]
+
+
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its tools are called NAME__TOOL.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="Program and arguments; speaks MCP on stdio."),
+    ] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A variable for it. Repeatable.")
+    ] = None,
+    env_pass: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="A variable of the daemon's that it gets. Repeatable."),
+    ] = None,
+    cwd: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Its folder; default: the client's.")
+    ] = None,
+    as_json_: AsJson = False,
+) -> None:
+    """Add a server to config.toml. Agents can use it at once."""
+    if not command:
+        raise typer.BadParameter("Give the command that starts it: handrail servers add NAME -- COMMAND …")
+    body: McpServerSection = {"name": name, "command": command}
+    if env:
+        body["env"] = dict(map(_split_variable, env))
+    if env_pass:
+        body["env_pass"] = env_pass
+    if cwd is not None:
+        body["cwd"] = str(cwd.absolute())
+    with reach("person") as link:
+        view = link.post("servers", body=body)
+    if as_json_:
+        print_json(view)
+        return
+    say(("✓ added  ", "green"), f"{name} is in config.toml, and in force. No restart is needed.")
+    note((f"handrail servers test {name}", "bold"), " starts it once and lists its tools.")
+
+
+def _split_variable(words: str) -> tuple[str, str]:
+    name, separator, value = words.partition("=")
+    if not separator or not name:
+        raise typer.BadParameter(f"--env takes KEY=VALUE, not {words!r}.")
+    return name, value
+
+
+def remove(name: ServerName, as_json_: AsJson = False) -> None:
+    """Remove a server from config.toml, and end its processes."""
+    with reach("person") as link:
+        found = _find_name(link, name)
+        link.delete("servers", found)
+    if as_json_:
+        print_json({"removed": found})
+    else:
+        say(f"Removed {found}. Its processes have ended, and agents no longer see its tools.")
+
+
+def restart(name: ServerName) -> None:
+    """End a server's processes. The next use starts it again, without delay."""
+    with reach("person") as link:
+        found = _find_name(link, name)
+        link.post("servers", found, "restart")
+    say(f"{found} has ended. It is started again on its next use.")
+
+
+def try_out(name: ServerName, as_json_: AsJson = False) -> None:
+    """Start a server, list its tools and end it. Exits with 1 if that fails."""
+    with reach("person") as link:
+        found = _find_name(link, name)
+        trial = link.post("servers", found, "test")
+    if as_json_:
+        print_json(trial)
+    else:
+        _show_trial(trial)
+    if trial["problem"]:
+        raise typer.Exit(1)
+
+
+def _show_trial(trial: ServerTrialView) -> None:
+    view = trial["server"]
+    if trial["problem"]:
+        say(("✗ failed  ", "red"), escape_line_breaks(trial["problem"]))
+        _show_lines("It printed:", trial["lines"])
+        return
+    about = f"{view['version'] or view['name']}, MCP {view['protocol']}"
+    count = format_count(len(view["tools"]), "tool")
+    say(("✓ works  ", "green"), exact_line(f"{about}: {count} in {trial['ms'] / 1000:.1f} s"))
+    rows = [(tool["name"], _TOOL_STATES[tool["state"]], tool["title"]) for tool in view["tools"]]
+    print_table(("TOOL", "", "TITLE"), rows)
+    for sentence in view["refused"]:
+        note((exact_line(sentence), "yellow"))
+
+
+_TOOL_STATES: dict[str, Piece] = {"known": "", "new": ("new", "yellow"), "changed": ("changed", "yellow")}
+
+
+def logs(name: ServerName, as_json_: AsJson = False) -> None:
+    """Print the last lines of a server's standard error."""
+    with reach("person") as link:
+        found = _find_name(link, name)
+        log = link.get("servers", found, "logs")
+    if as_json_:
+        print_json(log)
+    else:
+        _show_log(found, log)
+
+
+def _show_log(name: str, log: ServerLogView) -> None:
+    if log["problem"]:
+        note((exact_line(log["problem"]), "red"))
+    _show_lines("The process that ended last:", log["lines"])
+    for process in log["running"]:
+        _show_lines(f"For {exact_line(process['client'])}, pid {process['pid']}:", process["lines"])
+    if not log["lines"] and not any(process["lines"] for process in log["running"]):
+        note(f"{name} has printed nothing on its standard error since Handrail started.")
+
+
+def _show_lines(head: str, lines: list[str]) -> None:
+    if lines:
+        note((head, "dim"))
+        for line in lines:
+            say(f"  {exact_line(line)}")
+
+
+def import_(
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="claude, codex, cursor, vscode, gemini …")],
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this server. Repeatable.")
+    ] = None,
+    scope: Annotated[
+        Literal["user", "project"], typer.Option(help="Your configuration of the client, or this project's.")
+    ] = "user",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show them.")] = False,
+    yes: Yes = False,
+    as_json_: AsJson = False,
+) -> None:
+    """Add the MCP servers that a client has in its own configuration, which stays as it is."""
+    entries = [each for each in _read_entries(client, scope) if not only or each.name in only]
+    if not entries:
+        _explain_nothing(client, only)
+    with reach("person") as link:
+        known = {row["name"] for row in link.get("servers")}
+        chosen = {each.section["name"]: each for each in reversed(entries) if each.section}
+        fresh = [each for name, each in reversed(chosen.items()) if name not in known]
+        if not as_json_:
+            _show_entries(entries, known)
+        if (
+            fresh
+            and not dry_run
+            and (yes or as_json_ or confirm(f"Add {format_count(len(fresh), 'server')}?"))
+        ):
+            added = [link.post("servers", body=cast("McpServerSection", each.section)) for each in fresh]
+        else:
+            added = []
+    if as_json_:
+        print_json(added)
+    elif added:
+        say(
+            ("✓ added  ", "green"), f"{', '.join(row['name'] for row in added)}. Agents can use them at once."
+        )
+        note(f"{client} still starts its own, too: remove them there, or its calls pass by Handrail.")
+
+
+def _read_entries(client: str, scope: Literal["user", "project"]) -> list[McpEntry]:
+    from handrail.clients.client_facts import Machine, Setup  # noqa: PLC0415 - rarely needed
+    from handrail.clients.config_edit import BadFile  # noqa: PLC0415
+    from handrail.clients.config_file import FileProblem  # noqa: PLC0415
+    from handrail.clients.known_clients import NAMES, find_client  # noqa: PLC0415
+    from handrail.clients.launcher_path import find_launcher  # noqa: PLC0415
+    from handrail.clients.mcp_entries import find_mcp_entries  # noqa: PLC0415
+
+    if client not in NAMES:
+        raise Failure(f"Handrail does not know a client {client!r}. It knows {', '.join(NAMES)}.")
+    machine = Machine.of(os.environ, Path.cwd())
+    setup = Setup(machine=machine, launcher=find_launcher(os.environ), scope=scope)
+    try:
+        return find_mcp_entries(find_client(client), setup)
+    except (BadFile, FileProblem) as problem:
+        raise Failure(f"The configuration of {client} cannot be read: {problem}") from None
+
+
+def _explain_nothing(client: str, only: list[str] | None) -> NoReturn:
+    named = f" called {', '.join(only)}" if only else ""
+    raise Failure(f"{client} has no MCP server{named} in this configuration. Nothing was changed.")
+
+
+def _show_entries(entries: list[McpEntry], known: set[str]) -> None:
+    rows: list[tuple[Piece, ...]] = []
+    for each in entries:
+        name = str(each.section.get("name", ""))
+        state: Piece = ("✗ not possible", "red") if each.problem else ("+ new", "green")
+        state = ("= is there", "dim") if name in known else state
+        what = each.section.get("url") or " ".join(each.section.get("command", ()))
+        rows.append((each.name, state, name, each.problem or str(what)))
+    print_table(("IN THE CLIENT", "", "HERE", "WHAT"), rows)
+
+
+def _find_name(link: Link, name: str) -> str:
+    return find_by_prefix(name, [row["name"] for row in link.get("servers")], "server", "servers")

@@ -1,0 +1,84 @@
+"""The state of MCP servers: each running one, delays after failures, and what a person wants to know."""
+
+from dataclasses import field
+
+import anyio
+
+from handrail.config import McpServerSection
+from handrail.lazy_dataclass import dataclass
+from handrail.terminal.pipe_process import PipeProcess
+from handrail.upstream.server_connection import ClientLink, ServerConnection
+
+
+@dataclass()
+class ServerState:
+    """What a person wants to know of a server."""
+
+    last_problem: str = ""
+    has_failed: bool = False
+    """Its last start failed, or it ended soon after."""
+    version: str = ""
+    """Its name and version, as it reports them."""
+    protocol: str = ""
+    said: tuple[str, ...] = ()
+    """The last lines of its standard error."""
+    refused: tuple[str, ...] = ()
+    """Tools that cannot be offered, with the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerUse:
+    """One process of a server, and the client that it serves."""
+
+    client: str
+    pid: int | None
+    """None while it is started."""
+    is_ready: bool
+    lines: tuple[str, ...]
+    """The last lines of its standard error."""
+
+
+@dataclass()
+class RunningServer:
+    """One server for one client, from its start to its end."""
+
+    section: McpServerSection
+    key: str
+    link: ClientLink
+    started: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    connection: ServerConnection | None = None
+    process: PipeProcess | None = None
+    problem: str = ""
+    users: int = 0
+    """Requests in progress."""
+    leaving: bool = False
+    """Its client has left: it ends with the last request."""
+    why: str = ""
+    since: float = 0.0
+    stop: anyio.Event = field(default_factory=anyio.Event)
+
+    def end(self, why: str) -> None:
+        self.why = self.why or why
+        self.stop.set()
+
+    def serve(self, link: ClientLink) -> None:
+        """Go on for this link of the client, unless the client has left: its last calls use the link they began with."""
+        if link.has_left:
+            return
+        self.link, self.leaving = link, False
+        if self.connection is not None:
+            self.connection.serve(link)
+
+    def end_if_unused(self) -> None:
+        if self.leaving and not self.users:
+            self.end("Its client has left.")
+
+
+@dataclass()
+class Retry:
+    """The failures of a server for one client, and when it may be started again."""
+
+    failures: int = 0
+    at: float = 0.0
+    problem: str = ""
