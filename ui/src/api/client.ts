@@ -8,7 +8,7 @@ import createClient, { type Client } from "openapi-fetch";
 
 import type { paths } from "../wire.ts";
 import { type LiveSocket, transport } from "./transport.ts";
-import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, Provider, PushBody, RuleBody, Seen, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
+import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, Provider, PushBody, RuleBody, Seen, ServerBody, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
 
 /** The daemon refused a request; the message is its own. */
 export class ApiError extends Error {
@@ -81,6 +81,14 @@ export class Api {
   /** The system may ask its user to unlock the keyring first. */
   storeKey = (provider: Provider, key: string) => dataOf(this.http.PUT("/api/keys/{provider}", { ...at({ provider }), body: { key }, fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));
   removeKey = (provider: Provider) => dataOf(this.http.DELETE("/api/keys/{provider}", at({ provider })));
+  servers = () => dataOf(this.http.GET("/api/servers"));
+  serverLogs = (name: string) => dataOf(this.http.GET("/api/servers/{name}/logs", at({ name })));
+  addServer = (body: ServerBody) => dataOf(this.http.POST("/api/servers", { body: sent(body) }));
+  removeServer = (name: string) => dataOf(this.http.DELETE("/api/servers/{name}", { ...at({ name }), fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));
+  restartServer = (name: string) => dataOf(this.http.POST("/api/servers/{name}/restart", { ...at({ name }), fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));
+  /** A server may need long to start. */
+  testServer = (name: string) => dataOf(this.http.POST("/api/servers/{name}/test", { ...at({ name }), fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));
+  acceptServerTool = (name: string, tool: string, digest: string) => dataOf(this.http.POST("/api/servers/{name}/tools/{tool}/accept", { ...at({ name, tool }), body: { digest } }));
   pause = () => dataOf(this.http.PUT("/api/pause"));
   resume = () => dataOf(this.http.DELETE("/api/pause"));
   stopEverything = () => dataOf(this.http.POST("/api/stop"));

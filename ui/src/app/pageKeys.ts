@@ -32,6 +32,7 @@ export function pageKeys(controller: InboxController): KeyBinding[] {
     { key: "i", does: "write in the open thread", act: () => document.querySelector<HTMLElement>("[data-composer]")?.focus() },
     { key: "g x", does: "go to the terminals", act: () => route.go("terminals") },
     { key: "g r", does: "go to the rules", act: () => route.go("rules") },
+    { key: "g m", does: "go to the MCP servers", act: () => route.go("servers") },
     { key: "g s", does: "go to the settings", act: () => route.go("settings") },
     { key: "/", does: "search", act: filter },
     { key: "Escape", does: "close what is open on top", act: () => back(controller) },

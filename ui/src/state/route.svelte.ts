@@ -4,7 +4,7 @@
  *
  * Owns the URL and the history.
  */
-export type View = "inbox" | "calls" | "threads" | "terminals" | "rules" | "settings";
+export type View = "inbox" | "calls" | "threads" | "terminals" | "rules" | "servers" | "settings";
 
 export interface RoutePlace {
   readonly view: View;
@@ -20,11 +20,11 @@ export interface RoutePlace {
 }
 
 const NOTHING = { call: null, approval: null, terminal: null, thread: null, message: null, rule: null } as const;
-const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", threads: "/threads", terminals: "/terminals", rules: "/rules", settings: "/settings" };
+const PATHS: Record<View, string> = { inbox: "/", calls: "/calls", threads: "/threads", terminals: "/terminals", rules: "/rules", servers: "/servers", settings: "/settings" };
 
-export const VIEW_NAMES: Readonly<Record<View, string>> = { inbox: "Inbox", calls: "Calls", threads: "Threads", terminals: "Terminals", rules: "Rules", settings: "Settings" };
+export const VIEW_NAMES: Readonly<Record<View, string>> = { inbox: "Inbox", calls: "Calls", threads: "Threads", terminals: "Terminals", rules: "Rules", servers: "Servers", settings: "Settings" };
 
-const VIEWS: Record<string, View> = { calls: "calls", rules: "rules", settings: "settings", terminals: "terminals", x: "terminals", threads: "threads", t: "threads" };
+const VIEWS: Record<string, View> = { calls: "calls", rules: "rules", servers: "servers", settings: "settings", terminals: "terminals", x: "terminals", threads: "threads", t: "threads" };
 
 /** Views whose list the query narrows, and how calls are drawn there. */
 const SEARCHED: readonly View[] = ["calls", "threads", "terminals"];

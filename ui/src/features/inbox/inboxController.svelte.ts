@@ -20,6 +20,7 @@ import { CallActions } from "../calls/callActions.ts";
 import { TypicalDurations } from "../calls/typicalDurations.svelte.ts";
 import { clientStates, sessionFilter } from "../clients/clientText.ts";
 import { KeyStore } from "../keys/keys.svelte.ts";
+import { ServerStore } from "../servers/servers.svelte.ts";
 import { RuleStore } from "../rules/rules.svelte.ts";
 import { Agents } from "../threads/agents.svelte.ts";
 import { ThreadActions } from "../threads/threadActions.ts";
@@ -38,6 +39,7 @@ export class InboxController {
   readonly transcripts: TranscriptList;
   readonly agents: Agents;
   readonly keys: KeyStore;
+  readonly servers: ServerStore;
   readonly threadActions: ThreadActions;
   private readonly approvalDetails: ApprovalDetails;
   /** Guards the selected call. */
@@ -82,6 +84,7 @@ export class InboxController {
     this.transcripts = new TranscriptList(store.api);
     this.agents = new Agents(store.api);
     this.keys = new KeyStore(store.api);
+    this.servers = new ServerStore(store.api);
     this.threadActions = new ThreadActions(store.api);
     this.approvalDetails = new ApprovalDetails(store.api);
     this.answers = new Answers({ guard: this.guard, api: store.api, question: () => this.openQuestion(), known: () => this.hasApprovalDetails, send: (approval, body) => this.send(approval, body) });

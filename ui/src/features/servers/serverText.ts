@@ -1,0 +1,37 @@
+/** What the view of MCP servers says; pure. */
+import type { ServerToolView, ServerView } from "../../api/types.ts";
+import type { Sign, Tone } from "../../lib/callText.ts";
+
+export const STATES: Readonly<Record<ServerView["state"], { readonly word: string; readonly tone: Tone; readonly sign: Sign; readonly says: string }>> = {
+  running: { word: "running", tone: "blue", sign: "running", says: "At least one client uses it: each has its own process." },
+  starting: { word: "starting", tone: "blue", sign: "running", says: "It has not answered yet." },
+  idle: { word: "not started", tone: "grey", sign: "gone", says: "It is started when an agent uses it." },
+  failed: { word: "failed", tone: "red", sign: "failed", says: "Its last start failed, or it ended soon after. It is started again on the next use." },
+  held: { word: "not accepted", tone: "amber", sign: "needs", says: "config.toml changed without Handrail, so nothing is started until a person accepts it." },
+  disabled: { word: "disabled", tone: "grey", sign: "withdrawn", says: "`enabled = false` in config.toml." },
+};
+
+/** `git -y` → the words as a shell would split them: quotes keep spaces. An open quote ends with the text. */
+export function splitWords(line: string): string[] {
+  const words: string[] = [];
+  for (const [, double, single, plain] of line.matchAll(/"((?:[^"\\]|\\.)*)"?|'([^']*)'?|((?:[^\s"'\\]|\\.)+)/g)) {
+    words.push((double ?? plain)?.replace(/\\(.)/g, "$1") ?? single ?? "");
+  }
+  return words;
+}
+
+/** `KEY=VALUE` on each line; the first line that is not is returned instead. */
+export function readVariables(text: string): Record<string, string> | string {
+  const found: Record<string, string> = {};
+  for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
+    const at = line.indexOf("=");
+    if (at < 1) return line;
+    found[line.slice(0, at)] = line.slice(at + 1);
+  }
+  return found;
+}
+
+/** Tools that ask at each call, before the others. */
+export function orderTools(tools: readonly ServerToolView[]): ServerToolView[] {
+  return [...tools].sort((a, b) => Number(a.state === "known") - Number(b.state === "known"));
+}
