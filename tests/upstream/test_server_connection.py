@@ -12,8 +12,8 @@ from anyio.abc import TaskGroup
 from handrail.store.bell import Bell
 from handrail.store.values import Caller, Json
 from handrail.terminal.jsonrpc_messages import encode_message
+from handrail.upstream.no_client import NoClient
 from handrail.upstream.server_connection import LIST_BYTES, LIST_MAX, ServerConnection
-from handrail.upstream.servers import _NoLink  # pyright: ignore[reportPrivateUsage]
 
 BOUND = 20.0
 CALLER = Caller(door="stdio", client="test", key="test", workspace=None)
@@ -56,7 +56,7 @@ def connect(line: Line, group: TaskGroup) -> ServerConnection:
         return
 
     return ServerConnection(
-        "s", line, _NoLink(CALLER), group, sampling=False, on_tools=nothing, on_list_changed=nothing
+        "s", line, NoClient(CALLER), group, sampling=False, on_tools=nothing, on_list_changed=nothing
     )
 
 
