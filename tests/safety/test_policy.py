@@ -258,7 +258,7 @@ def test_with_the_keeper_killed_too_nothing_is_taken_up(ground: Ground) -> None:
     assert ground.runs_unasked()
 
 
-def test_a_config_that_changes_after_the_person_restarted_is_not_taken_up_before_they_start_handrail_again(
+def test_a_config_that_changes_after_the_person_restarted_is_not_taken_up(
     ground: Ground,
 ) -> None:
     """The restart is bound to the settings that it saw."""
