@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 FLICKERS ?= 0
 
 CHECKS := lint types-python types-page types-extension wire-check
-REAL := tests/real_agents tests/real_clients
+REAL := tests/real_agents tests/real_clients tests/real_servers
 QUICK := $(addprefix tests/,gate house server store) $(wildcard tests/test_*.py)
 SUITE = $(PY) -m scripts.suite --flickers $(FLICKERS) $(if $(PYTEST_ARGS),--extra="$(PYTEST_ARGS)")
 CHORE := $(MAKE) --no-print-directory
@@ -52,7 +52,7 @@ test-page: $(VENV)/dev
 	$(NPM) extension test
 
 agents: $(VENV)/dev
-	$(PY) -m tests.real_agents.install agents clients
+	$(PY) -m tests.real_agents.install agents clients servers
 
 check: imports $(CHECKS) ## everything that reads the code without running it
 

@@ -1,4 +1,4 @@
-"""Writes `constraints.txt` and the lock files of `ui`, `editors/vscode`, `tests/editors`, `tests/real_agents` and `tests/real_clients` anew from what the registries hold today.
+"""Writes `constraints.txt` and the lock files of `ui`, `editors/vscode`, `tests/editors`, `tests/real_agents`, `tests/real_clients`, `tests/real_servers` and `bench/relays` anew from what the registries hold today.
 
 Owns how the pins are made: a real install into an empty environment, its versions written down without
 any address. Does not know which bounds they must meet: those are pyproject.toml's and package.json's.
@@ -16,8 +16,10 @@ PROGRAMS = {
     "agents": "tests/real_agents",
     "clients": "tests/real_clients",
     "others": "tests/real_clients/others",
+    "servers": "tests/real_servers",
+    "relays": "bench/relays",
 }
-"""The third-party programs that tests start: a set of tests/real_agents/install.py, and its folder."""
+"""The third-party programs that tests and the bench start: a set of tests/real_agents/install.py, and its folder."""
 UNPINNED = ("handrail", "setuptools", "wheel")  # ours, and what a new environment happens to bring
 
 

@@ -30,6 +30,7 @@ RECORDS = ROOT / "build" / "lanes"
 WEIGHTS = {
     "real_agents": 12,
     "real_clients": 12,
+    "real_servers": 12,
     "browser": 6,
     "ui": 6,
     "e2e": 6,

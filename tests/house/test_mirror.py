@@ -15,6 +15,7 @@ BESIDE = {
     "support",
     "real_agents",
     "real_clients",
+    "real_servers",
     "safety",
     "browser",
     "editors",
@@ -29,6 +30,7 @@ HELPERS = (
     "house/source.py",
     "real_agents",
     "real_clients",
+    "real_servers",
     "safety/attack",
     "editors",
 )

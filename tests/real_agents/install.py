@@ -48,11 +48,13 @@ class PackageSet:
 
 @dataclass(frozen=True, slots=True)
 class PythonSet:
-    """One agent from PyPI with the packages that it was tried with, in an environment of its own."""
+    """One program from PyPI with the packages that it was tried with, in an environment of its own."""
 
     source: Path
     """Its requirements, with every version."""
     installed: Path
+    group: str
+    """The set of npm's packages that it is installed with."""
 
     def version(self, package: str) -> str:
         (about,) = self.installed.glob(f"lib/*/site-packages/{package.replace('-', '_')}-*.dist-info")
@@ -83,17 +85,24 @@ def find_python() -> str:
     sys.exit("The agents from PyPI need Python 3.12 or newer, and no such `python3.NN` is on the path.")
 
 
+BENCH = TESTS.parent / "bench"
 BUILD = TESTS.parent / "build"
 PYTHON_SETS = {
-    "fast-agent": PythonSet(TESTS / "real_agents" / "fast-agent.txt", BUILD / "python-agents" / "fast-agent")
+    "fast-agent": PythonSet(
+        TESTS / "real_agents" / "fast-agent.txt", BUILD / "python-agents" / "fast-agent", "others"
+    ),
+    "fastmcp": PythonSet(BENCH / "relays" / "fastmcp.txt", BUILD / "relays" / "fastmcp", "relays"),
+    "git": PythonSet(TESTS / "real_servers" / "git.txt", BUILD / "mcp-servers" / "git", "servers"),
 }
-"""With `others`: the agents from PyPI."""
+"""The programs from PyPI, each installed with a set."""
 SETS = {
     "agents": PackageSet(TESTS / "real_agents", BUILD / "agents"),
     "clients": PackageSet(TESTS / "real_clients", BUILD / "clients"),
     "others": PackageSet(TESTS / "real_clients" / "others", BUILD / "other-clients"),
+    "servers": PackageSet(TESTS / "real_servers", BUILD / "mcp-servers" / "node"),
+    "relays": PackageSet(BENCH / "relays", BUILD / "relays" / "node"),
 }
-"""agents and clients: for `make test`. others: what `make test-agents-all` needs in addition."""
+"""agents, clients and servers: for `make test`. others: what `make test-agents-all` needs in addition. relays: for the bench."""
 MODULES = SETS["agents"].modules
 
 
@@ -110,8 +119,9 @@ def main(words: list[str]) -> None:
         return
     for name in words or ["agents"]:
         SETS[name].install()
-        for agent in PYTHON_SETS.values() if name == "others" else ():
-            agent.install()
+        for program in PYTHON_SETS.values():
+            if program.group == name:
+                program.install()
 
 
 if __name__ == "__main__":
