@@ -1,12 +1,16 @@
 """The settings of config.toml as flat names: with their origin, with secrets masked, and as a digest."""
 
+import ast
 import hashlib
+import inspect
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+
+from pydantic import BaseModel
 
 from handrail.config import AgentSection, Config, McpServerSection, RuleSection, load, parse, read_text
 from handrail.lazy_dataclass import dataclass
@@ -35,8 +39,26 @@ def settings(path: Path) -> list[Setting]:
     return [*plain, *(_rule_setting(path, number, rule) for number, rule in enumerate(config.rules, 1))]
 
 
+def read_descriptions(model: type[BaseModel]) -> dict[str, str]:
+    """The docstring below each field of a section, as one line."""
+    body = ast.parse(inspect.getsource(model)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in zip(body.body, body.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+        if isinstance(text.value.value, str)
+    }
+
+
 MASKED = "••••••"
 _SECRET_NAMES = re.compile(r"(?i)(^|[._-])(token|secret|password|key|webhook|ntfy|auth)s?$")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of such a setting is never shown."""
+    return _SECRET_NAMES.search(name) is not None
 
 
 def mask_secrets(setting: Setting) -> Setting:

@@ -29,6 +29,44 @@ def shared_home() -> Generator[Home]:
         yield home
 
 
+async def test_settings_are_changed_undone_and_asked_about_where_fewer_calls_would_ask(
+    shared_home: Home, shared_person: Person, tab: Tab
+) -> None:
+    file = shared_home.places.config
+    await tab.page.get_by_role("button", name="Settings", exact=True).click()
+    settings = tab.page.get_by_role("region", name="Settings", exact=True)
+    kept = settings.get_by_label("journal.keep_days", exact=True)
+    await kept.fill("30")
+    await kept.press("Enter")
+    await tab.sees(tab.page.get_by_role("list", name="Remarks"), "journal.keep_days is 30 now.")
+    assert "keep_days = 30" in file.read_text()
+    await tab.page.get_by_role("button", name="Undo").click()
+    await expect(kept).to_have_value("90", timeout=MS)
+    assert "keep_days = 90" in file.read_text()
+
+    await settings.get_by_role("combobox", name="default_policy").select_option("allow")
+    dialog = tab.page.get_by_role("dialog", name="Change default_policy")
+    await tab.sees(dialog, "without asking you")
+    await dialog.get_by_role("button", name="Back").click()
+    assert "default_policy" not in file.read_text()
+    await expect(settings.get_by_role("combobox", name="default_policy")).to_have_value("ask", timeout=MS)
+
+    shell = settings.get_by_label("command.wait_seconds", exact=True)
+    await shell.fill("20")
+    await shell.press("Enter")
+    await tab.sees(settings, "1 change will be in force after")
+    await settings.get_by_role("button", name="Use the default for command.wait_seconds").click()
+    await expect(settings.get_by_text("will be in force after")).to_have_count(0, timeout=MS)
+
+    await settings.get_by_role("button", name="Signed-in browsers…").click()
+    browsers = tab.page.get_by_role("dialog", name="Signed-in browsers")
+    await browsers.get_by_role("button", name="Rename").first.click()
+    await browsers.get_by_label("New name").fill("My desk")
+    await browsers.get_by_role("button", name="Save").click()
+    await tab.sees(browsers, "My desk")
+    assert any(each["name"] == "My desk" for each in await shared_person.get("sign-ins"))
+
+
 async def test_settings_are_shown_and_everything_is_stopped_with_a_receipt(
     shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
 ) -> None:

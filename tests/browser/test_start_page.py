@@ -5,10 +5,10 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 from tests.house.source import ROOT
-from tests.support.browser_tab import MS, Tab
-from tests.support.daemon_home import Home, running_daemon
+from tests.support.browser_tab import MS, Tab, signed_in
+from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.mcp_client import agent
 from tests.support.person_client import Person
 
@@ -94,3 +94,42 @@ async def test_a_pasted_key_goes_to_the_keyring_and_nowhere_else(
     assert KEY not in page
     refused = await shared_person.ask("PUT", "keys/openai", {"key": "two words"})
     assert (refused.status_code, "two words" in refused.text) == (422, False)
+
+
+async def test_a_new_user_tries_the_demo_and_connects_an_agent(
+    browser: Browser, home: Home, person: Person, workspace: Path
+) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    async with signed_in(browser, person) as tab:
+        page = tab.page
+        steps = page.get_by_role("region", name="First steps")
+        await page.get_by_label("More agents").select_option("jetbrains")
+        await expect(page.get_by_text("handrail connect jetbrains")).to_be_visible(timeout=MS)
+        await page.get_by_role("button", name="Try the demo").click()
+        await tab.sees(tab.needs_you, "apples.py")
+        await expect(steps.get_by_text(", done")).to_have_count(
+            0, timeout=MS
+        )  # the demo is not an agent of theirs
+
+        await steps.get_by_role("button", name="Connect an agent…").click()
+        dialog = page.get_by_role("dialog", name="Connect an agent")
+        await dialog.get_by_role("radio", name="Other").check()
+        async with agent(home, workspace, person) as client:
+            assert "one" in (await client.ask("read_file", path="a.txt").told()).text
+            await tab.sees(dialog.get_by_role("status"), "has connected")
+        await dialog.get_by_role("button", name="Close").click()
+        await expect(steps.get_by_text(", done")).to_have_count(1, timeout=MS)
+
+    again = (await person.post("clients/demo"))["terminal"]
+    (terminal,) = [each for each in await person.get("terminals") if each["name"] == "Handrail demo"]
+    assert terminal["id"] == again, "a second start shows the first"
+    folders = [each["folder"] for each in await person.get("folders") if each["trusted"]]
+    assert [Path(each).name for each in folders] == ["orchard"]
+    await person.post(f"terminals/{again}/close")
+
+    async def is_cleaned_up() -> bool:
+        waiting = await person.get("approvals", open=True)
+        trusted = any(each["trusted"] for each in await person.get("folders"))
+        return not (waiting or trusted or Path(folders[0]).parent.exists())
+
+    await eventually(is_cleaned_up)

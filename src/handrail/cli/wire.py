@@ -66,6 +66,13 @@ class AgentEnded(TypedDict):
     why: str
 
 
+class AgentEntryBody(TypedDict):
+    command: list[str]
+    env_pass: NotRequired[list[str]]
+    name: str
+    title: NotRequired[str]
+
+
 class AgentSessionView(TypedDict):
     folder: str
     id: str
@@ -584,6 +591,10 @@ class DefaultBody(TypedDict):
     workspace: NotRequired[str | None]
 
 
+class DemoView(TypedDict):
+    terminal: str
+
+
 class DevicesView(TypedDict):
     address: str
     behind_proxy: bool
@@ -903,6 +914,13 @@ class KeysView(TypedDict):
     other: bool
 
 
+class KnownClientView(TypedDict):
+    found: bool
+    name: str
+    set_up: bool
+    title: str
+
+
 class ListenBody(TypedDict):
     address: NotRequired[str | None]
     behind_proxy: NotRequired[bool | None]
@@ -1029,6 +1047,10 @@ class ModeSwitch(TypedDict):
 class Modes(TypedDict):
     current: str
     modes: list[Mode]
+
+
+class NameBody(TypedDict):
+    name: str
 
 
 class OpenBody(TypedDict):
@@ -1553,10 +1575,27 @@ class SettingBody(TypedDict):
     value: str | bool
 
 
+class SettingField(TypedDict):
+    about: str
+    choices: list[str]
+    kind: Literal["choice", "names", "number", "other", "switch", "text"]
+    least: float | None
+    most: float | None
+    optional: bool
+    secret: bool
+
+
 class SettingView(TypedDict):
     default: bool
+    field: SettingField
     name: str
+    pending: bool
+    restart: bool
     value: Any
+
+
+class SettingsBody(TypedDict):
+    values: dict[str, bool | int | float | str | list[str] | None]
 
 
 class SettingsView(TypedDict):
@@ -2050,6 +2089,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["clients"], /) -> list[ClientView]: ...
     @overload
+    def __call__(self, a: Literal["clients"], b: Literal["known"], /) -> list[KnownClientView]: ...
+    @overload
     def __call__(self, a: Literal["credentials"], /) -> list[CredentialView]: ...
     @overload
     def __call__(self, a: Literal["devices"], /) -> DevicesView: ...
@@ -2097,6 +2138,7 @@ class Get(Protocol):
         of: list[Literal["command", "shell", "tracked"]] | None = None,
         before: int | None = None,
         limit: int | None = None,
+        q: str | None = None,
     ) -> list[TerminalView]: ...
     @overload
     def __call__(self, a: Literal["terminals"], b: str, /) -> TerminalDetail: ...
@@ -2199,6 +2241,8 @@ class Post(Protocol):
         self, a: Literal["calls"], b: str, c: Literal["complete"], /, *, body: CompleteBody
     ) -> Forced: ...
     @overload
+    def __call__(self, a: Literal["clients"], b: Literal["demo"], /) -> DemoView: ...
+    @overload
     def __call__(self, a: Literal["code"], /) -> dict[str, str]: ...
     @overload
     def __call__(self, a: Literal["credentials"], /, *, body: CredentialBody) -> Credential: ...
@@ -2256,6 +2300,10 @@ class Post(Protocol):
         *,
         body: AcceptToolBody,
     ) -> ServerView: ...
+    @overload
+    def __call__(
+        self, a: Literal["settings"], b: Literal["agents"], /, *, body: AgentEntryBody
+    ) -> SettingsView: ...
     @overload
     def __call__(self, a: Literal["sign-in"], /, *, body: SignInBody) -> SignedIn: ...
     @overload
@@ -2343,6 +2391,10 @@ class Patch(Protocol):
     @overload
     def __call__(self, a: Literal["rules"], b: str, /, *, body: RuleSwitchBody) -> RuleView: ...
     @overload
+    def __call__(self, a: Literal["settings"], /, *, body: SettingsBody) -> SettingsView: ...
+    @overload
+    def __call__(self, a: Literal["sign-ins"], b: str, /, *, body: NameBody) -> None: ...
+    @overload
     def __call__(self, a: Literal["threads"], b: str, /, *, body: RenameBody) -> ThreadView: ...
 
 
@@ -2363,6 +2415,8 @@ class Delete(Protocol):
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["servers"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["settings"], b: Literal["agents"], c: str, /) -> SettingsView: ...
     @overload
     def __call__(self, a: Literal["sign-ins"], b: str, /) -> None: ...
     @overload

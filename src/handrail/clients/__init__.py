@@ -5,7 +5,7 @@ EXPORTS = {
     "canary": "SLOW_SECONDS send_canary",
     "client_facts": "Client HostedAgent Machine Setup",
     "client_program": "find_version",
-    "config_edit": "BadFile append_item get_value is_list is_object remove_item",
+    "config_edit": "BadFile append_item get_value is_list is_object remove_item remove_value set_value",
     "config_file": "FileProblem read_text write_bytes",
     "connection_plan": "ConfigChange ConnectRefused ConnectionPlan connect disconnect needs_root plan_connect plan_disconnect stage",
     "connection_state": "ClientState examine_client examine_clients find_other_entries",

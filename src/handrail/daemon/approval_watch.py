@@ -16,7 +16,7 @@ class ApprovalWatch:
         """`grace` are seconds in which a page may show an approval or a person may answer it, `burst` seconds between two
         notifications."""
         self._gate = gate
-        self._grace = grace
+        self.grace = grace
         self._burst = burst
         self._opened: list[ApprovalOpened] = []
         self._has_new = anyio.Event()
@@ -29,7 +29,7 @@ class ApprovalWatch:
             while True:
                 await self._has_new.wait()
                 self._has_new = anyio.Event()
-                await anyio.sleep(self._grace)
+                await anyio.sleep(self.grace)
                 if await notify():
                     await anyio.sleep(self._burst)
 

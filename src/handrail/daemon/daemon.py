@@ -27,7 +27,7 @@ from handrail.daemon._agent_host_protocol import serve_ahp
 from handrail.daemon._toolbox import build_toolbox
 from handrail.daemon._upstream import build_servers
 from handrail.daemon.agent_host import AgentHost, build_agent_host, build_mcp_entry
-from handrail.daemon.http_notifications import build_http_notifier, is_quiet_now
+from handrail.daemon.background import start_background
 from handrail.daemon.keeper_memory import (
     DEVICES,
     PolicyMemory,
@@ -37,7 +37,6 @@ from handrail.daemon.keeper_memory import (
     build_editors,
     build_launchers,
 )
-from handrail.daemon.notifications import Notifier
 from handrail.daemon.push_notifications import PushNotifier
 from handrail.daemon.restart import restore_all
 from handrail.daemon.state_files import (
@@ -65,20 +64,20 @@ from handrail.server.access import Access, Callers
 from handrail.server.api.daemon_models import Restart
 from handrail.server.app import HOST, LazyApi, build_device_app, build_guarded_app
 from handrail.server.client_hooks import MARK, Hooks, KnownClients
-from handrail.server.client_sessions import ClientSessions
 from handrail.server.connection_limit import ConnectionBudget
 from handrail.server.context import Presence, ServerContext
+from handrail.server.demo_terminal import DemoTerminal
 from handrail.server.editor_pairings import EditorPairings
 from handrail.server.editor_windows import EditorWindows
 from handrail.server.first_thread import create_first_thread
 from handrail.server.health import LoopMonitor
 from handrail.server.mcp.local_socket import LocalSocketServer, find_workspace
 from handrail.server.mcp.mcp_endpoints import McpEndpoints
+from handrail.server.settings_file import SettingsFile
 from handrail.server.web_server import WebServer
-from handrail.store.blobs import BlobRetention, Blobs
+from handrail.store.blobs import Blobs
 from handrail.store.events import DaemonStopped, PolicyAccepted
 from handrail.store.journal import Journal, open_journal
-from handrail.store.journal_retention import JournalRetention
 from handrail.store.records import Records, open_records
 from handrail.store.rule_replay import replay_rules
 from handrail.store.search_index import SearchIndex, open_index
@@ -86,11 +85,9 @@ from handrail.store.threads.threads import Threads
 from handrail.terminal.keeper_client import Keeper, KeeperError
 from handrail.terminal.open_shell import TerminalSettings
 from handrail.terminal.person_check import DoorLaunchers
-from handrail.terminal.retention import Retention
 from handrail.terminal.shell_marks import MarksCache
 from handrail.terminal.survivors import Survivors
 from handrail.terminal.terminals import Terminals
-from handrail.terminal.wait.input_detection import InputDetector
 from handrail.tools.tool_context import ToolContext, child_environment
 from handrail.tools.undo.undo_call import Undo
 from handrail.upstream.servers import Servers
@@ -254,7 +251,16 @@ class Daemon:
             group.start_soon(hooks.run)
             group.start_soon(context.clients.run)
             async with mcp.run():
-                self._start_background(group, foundation, gate, context.clients)
+                group.start_soon(self._survivors.run)
+                start_background(
+                    group,
+                    self._config,
+                    self._places,
+                    context,
+                    self._blobs,
+                    foundation.policy_memory,
+                    foundation.terminal_events,
+                )
                 await agent_host.start(group)
                 await group.start(servers.run, await foundation.records.servers.all())
                 kept = b"" if access.sealed else await foundation.keeper.recall(DEVICES) or b""
@@ -343,6 +349,8 @@ class Daemon:
             records=foundation.records,
             gate=gate,
             policy=foundation.policy,
+            settings_file=SettingsFile(self._places.config, self._config, foundation.policy),
+            demo=DemoTerminal(gate, foundation.terminals, foundation.settings, self._places.environment),
             terminals=foundation.terminals,
             settings=foundation.settings,
             undo=Undo(foundation.records, foundation.journal, self._blobs, self._places.own_folders),
@@ -368,46 +376,6 @@ class Daemon:
             servers=servers,
         )
 
-    def _start_background(
-        self, group: TaskGroup, foundation: Foundation, gate: Gate, clients: ClientSessions
-    ) -> None:
-        """Start the background tasks: terminals, retention, the search index, notifications."""
-        kept, undo = self._config.terminal, self._config.undo
-        retention = Retention(
-            foundation.records,
-            foundation.terminals,
-            self._places.spool,
-            kept.keep_days,
-            kept.keep_bytes,
-            foundation.terminal_events.forgotten,
-        )
-        blobs = BlobRetention(self._blobs, undo.keep_days, undo.keep_bytes)
-        memory, policy = foundation.policy_memory, foundation.policy
-        journal = JournalRetention(
-            foundation.journal,
-            self._places.database,
-            self._config.journal.keep_days,
-            partial(memory.prepare_compaction, policy),
-            memory.announce_compaction,
-        )
-        input_detector = InputDetector(foundation.terminals, self._marked)
-        for work in (
-            foundation.terminals.run,
-            input_detector.run,
-            retention.run,
-            blobs.run,
-            journal.run,
-            foundation.index.run,
-            self._survivors.run,
-        ):
-            group.start_soon(work)
-        group.start_soon(memory.run, policy)
-        if self._config.notify.desktop or policy.holds_config:
-            quiet = partial(is_quiet_now, self._config.notify)
-            notifier = Notifier(gate, self._presence.count, os.environ, quiet=quiet)
-            group.start_soon(notifier.run, policy.changes)
-            clients.on_notice.append(partial(notifier.hear, self._config.notify))
-
     async def _accept_connections(
         self,
         group: TaskGroup,
@@ -427,7 +395,6 @@ class Daemon:
             context.devices.build_push_sender,
         )
         group.start_soon(push.run)
-        group.start_soon(build_http_notifier(context, self._config.notify).run)
         group.start_soon(context.devices.run, partial(build_device_app, context, api), devices)
         group.start_soon(context.pulse.run)
         group.start_soon(self._stop_on_signal)

@@ -67,8 +67,12 @@ class HttpNotifier:
 
     async def run(self) -> None:
         """Send messages about approvals opened from now on, until cancelled."""
-        if self._settings.ntfy or self._settings.webhook:
-            await self._watch.run(self._notify)
+        await self._watch.run(self._notify)
+
+    def follow(self, settings: NotifySection) -> None:
+        """Use other settings from now on."""
+        self._settings = settings
+        self._watch.grace = settings.after_seconds
 
     async def _notify(self) -> bool:
         waiting = self._watch.take_waiting()

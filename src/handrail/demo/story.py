@@ -107,10 +107,12 @@ class Scene:
 
 
 @contextmanager
-def make_scene() -> Generator[Scene]:
+def make_scene(project: Path | None = None) -> Generator[Scene]:
+    """The scene in a new folder, or in and beside this empty one."""
     with tempfile.TemporaryDirectory(prefix="handrail-demo-", ignore_cleanup_errors=True) as base:
-        scene = Scene(Path(base).resolve() / "orchard", Path(base).resolve() / "elsewhere")
-        scene.project.mkdir()
+        project = project or Path(base).resolve() / "orchard"
+        scene = Scene(project, project.parent / "elsewhere")
+        scene.project.mkdir(exist_ok=True)
         (scene.project / "README.md").write_text(README)
         (scene.project / "apples.py").write_text(APPLES)
         (scene.project / "gate.py").write_text(GATE)
@@ -129,12 +131,15 @@ FLOOD = "seq -f 'a line of output, one of very many: %06.0f' 1 120000"
 Trust = Callable[[Path], bool]
 
 
-def run_story(seconds: float, print_line: Print, trust: Trust = lambda _: False) -> list[str]:
+def run_story(
+    seconds: float, print_line: Print, trust: Trust = lambda _: False, project: Path | None = None
+) -> list[str]:
     """Play the script for at most `seconds`; returns the calls that still wait for a person.
 
     `trust` is called with the project's folder before the agent connects; it returns whether the folder is trusted.
+    `project` is an empty folder to work in, instead of a new one.
     """
-    story = _Story(seconds, print_line, trust)
+    story = _Story(seconds, print_line, trust, project)
     try:
         anyio.run(story.play)
     except KeyboardInterrupt:
@@ -145,15 +150,16 @@ def run_story(seconds: float, print_line: Print, trust: Trust = lambda _: False)
 class _Story:
     """One run of the script."""
 
-    def __init__(self, seconds: float, print_line: Print, trust: Trust) -> None:
+    def __init__(self, seconds: float, print_line: Print, trust: Trust, project: Path | None) -> None:
         self._seconds = seconds
+        self._project = project
         self._print = print_line
         self._trust = trust
         self.left: set[str] = set()
         """Calls that were handed back and are still open."""
 
     async def play(self) -> None:
-        with make_scene() as scene:
+        with make_scene(self._project) as scene:
             if self._trust(scene.project):
                 self._print("\nIts folder is trusted for the demo, so commands that only read ask nobody.")
             try:

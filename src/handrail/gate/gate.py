@@ -98,7 +98,7 @@ class Gate:
         self.open: dict[str, Call] = {}
         """Calls without an outcome."""
         self.operations: dict[str, Operation] = {}
-        self._pipeline = Pipeline(journal, self.drafts, expire_seconds)
+        self.pipeline = Pipeline(journal, self.drafts, expire_seconds)
         self._group = group
         self._left = False
         self._work_stays = False
@@ -208,7 +208,7 @@ class Gate:
             self.settle(call, Outcome(ending="failed", by=HANDRAIL, message=parsed), stopped=True)
         else:
             call.title = parsed.tool.display(parsed.input)
-            self._group.start_soon(self._run_call, call, partial(self._pipeline.resume, call, call.approval))
+            self._group.start_soon(self._run_call, call, partial(self.pipeline.resume, call, call.approval))
 
     def restore_allowed(self, call: Call, approval: Approval) -> bool:
         """Reopen a call that was allowed under an earlier daemon and has not begun; False if its tool keeps no answers.
@@ -220,7 +220,7 @@ class Gate:
             return False
         call.approval = approval
         self.open[call.id] = call
-        self._group.start_soon(self._run_call, call, partial(self._pipeline.resume, call, approval))
+        self._group.start_soon(self._run_call, call, partial(self.pipeline.resume, call, approval))
         return True
 
     async def rejoin(self, call: Call, claims: tuple[Claim, ...], files: tuple[FileChange, ...]) -> bool:
@@ -239,7 +239,7 @@ class Gate:
         if call.assurance == "bound":
             self.mark_client_gone(call)
         self.open[call.id] = call
-        work = partial(self._pipeline.rejoin, call, parsed, replace(plan, claims=claims, files=files))
+        work = partial(self.pipeline.rejoin, call, parsed, replace(plan, claims=claims, files=files))
         self._group.start_soon(self._run_call, call, work)
         return True
 
@@ -346,9 +346,7 @@ class Gate:
             message = "Its operation has ended, so nothing was run."
             self.settle(call, Outcome(ending="cancelled", by=OPERATION, message=message), stopped=True)
         else:
-            self._group.start_soon(
-                self._run_call, call, partial(self._pipeline.walk, call, parsed), operation
-            )
+            self._group.start_soon(self._run_call, call, partial(self.pipeline.walk, call, parsed), operation)
 
     async def _reply(self, call: Call, asked: float | None) -> Reply:
         try:

@@ -73,10 +73,10 @@ class Pipeline:
     """Runs the steps of calls, one call per `walk` or `resume`."""
 
     def __init__(self, journal: Journal, drafts: Drafts, expire_seconds: float) -> None:
-        """Approvals expire after `expire_seconds`; 0 means never."""
         self._journal = journal
         self._drafts = drafts
-        self._patience = expire_seconds or None
+        self.expire_seconds = expire_seconds
+        """After these seconds an approval expires; 0: never."""
 
     async def walk(self, call: Call, parsed: ParsedCall) -> Outcome:
         """Run all steps, from the first draft."""
@@ -140,7 +140,7 @@ class Pipeline:
         """Wait for the answer, then deny, expire or run."""
         await self._journal.committed(approval.asked_seq)
         await self._journal.committed(call.opened_seq)
-        answer = await approval.wait(self._patience)
+        answer = await approval.wait(self.expire_seconds or None)
         if call.outcome is not None:  # the call ended as it was answered: it must not start
             return call.outcome
         if answer is None:

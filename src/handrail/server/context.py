@@ -21,9 +21,11 @@ from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Access, Person
 from handrail.server.api.daemon_models import Restart
 from handrail.server.client_sessions import ClientSessions
+from handrail.server.demo_terminal import DemoTerminal
 from handrail.server.device_listener import DeviceListener
 from handrail.server.editor_pairings import EditorPairings
 from handrail.server.health import LoopMonitor
+from handrail.server.settings_file import SettingsFile
 from handrail.store.actor import Actor, person_on
 from handrail.store.blobs import Blobs, ImageRetention
 from handrail.store.journal import Journal
@@ -111,6 +113,8 @@ class ServerContext:
     gate: Gate
     policy: AcceptedPolicy
     """The rules, trusted folders and settings that a person accepted."""
+    settings_file: SettingsFile
+    demo: DemoTerminal
     terminals: Terminals
     settings: TerminalSettings
     """Settings for terminals that people open: environment, shell, limits."""

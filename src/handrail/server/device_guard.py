@@ -28,9 +28,17 @@ DESK_PATHS = (
     "/api/editors",
     "/api/keys",
     "/api/devices/listener",
+    "/api/settings",
 )
 """What no device changes: who else may sign in or decide, and whether Handrail runs."""
-HIGH_RISK_PATHS = ("/api/rules", "/api/folders", "/api/servers", "/api/terminals", "/api/undo")
+HIGH_RISK_PATHS = (
+    "/api/rules",
+    "/api/folders",
+    "/api/servers",
+    "/api/terminals",
+    "/api/undo",
+    "/api/clients",
+)
 """What a device with limited rights does not change. It may pause the agents, but not resume them."""
 _READS = ("/api/rules/test", "/api/rules/propose")
 """POST, but they change nothing."""

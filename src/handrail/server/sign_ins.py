@@ -150,6 +150,15 @@ class SignIns:
         self._save()
         return True
 
+    def rename(self, sign_in: str, name: str) -> bool:
+        """Change the name shown for a browser; False if it is not signed in."""
+        known = self._all.get(sign_in)
+        if known is None:
+            return False
+        self._all[sign_in] = replace(known, name=name)
+        self._save()
+        return True
+
     def issue_code(self) -> str:
         """Create a one-time sign-in code for the page. The caller has checked that a person asks."""
         return self._add_code(secrets.token_urlsafe(24), CODE_SECONDS, device=False)

@@ -42,7 +42,7 @@ EXPORTS = {
     "rule_replay": "RuleReplay replay_rules",
     "rules": "FolderRecord RULE_KINDS RuleEvent RuleRecord RuleUse apply_to_rules encode_rule",
     "search_index": "Hits SearchHit SearchIndex open_index",
-    "search_query": "BadQuery Term",
+    "search_query": "BadQuery SearchQuery Term parse_query",
     "terminals": "TerminalRecord TypedRecord",
     "threads.live_thread": "",
     "threads.message": "Message Part clean clean_json",

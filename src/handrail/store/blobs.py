@@ -221,11 +221,11 @@ class BlobRetention(_Retention):
 
     def __init__(self, blobs: Blobs, keep_days: float, keep_bytes: int) -> None:
         self._blobs = blobs
-        self._keep_days = keep_days
-        self._keep_bytes = keep_bytes
+        self.keep_days = keep_days
+        self.keep_bytes = keep_bytes
 
     async def prune(self) -> int:
-        return await anyio.to_thread.run_sync(self._blobs.prune, self._keep_days, self._keep_bytes)
+        return await anyio.to_thread.run_sync(self._blobs.prune, self.keep_days, self.keep_bytes)
 
 
 class ImageRetention(_Retention):

@@ -53,17 +53,18 @@ class JournalRetention:
         of the next compaction. They return None and False if the keeper does not answer."""
         self._journal = journal
         self._database = database
-        self._keep_days = keep_days
+        self.keep_days = keep_days
         self._store_head = store_head
         self._announce = announce
         self._anchors = anchors
 
     async def run(self) -> None:
-        """Compact soon and every day, until cancelled. Returns if everything is kept."""
-        while self._keep_days > 0:
+        """Compact soon and every day, until cancelled."""
+        while True:
             await anyio.sleep(DELAY)
             try:
-                await self.compact()
+                if self.keep_days > 0:
+                    await self.compact()
             except AlteredEvent as problem:
                 log.warning("old events are not removed: %s. Run `handrail doctor`.", problem)
             except (OSError, Unwritable, sqlite3.Error) as problem:
@@ -72,7 +73,7 @@ class JournalRetention:
 
     async def compact(self) -> int:
         """Remove the events that are too old now; return how many. Raises AlteredEvent at one that was altered."""
-        before = time.time_ns() // 1_000_000 - int(self._keep_days * _DAY_MS)
+        before = time.time_ns() // 1_000_000 - int(self.keep_days * _DAY_MS)
         keep = frozenset(link.seq for link in await to_thread.run_sync(read_anchors, self._anchors))
         removed, upto = 0, 0
         if not await to_thread.run_sync(self._has_older, before):

@@ -60,8 +60,8 @@ class Retention:
         self._records = records
         self._terminals = terminals
         self._spool = spool
-        self._keep_days = keep_days
-        self._keep_bytes = keep_bytes
+        self.keep_days = keep_days
+        self.keep_bytes = keep_bytes
         self._forgotten = forgotten
 
     async def run(self) -> None:
@@ -93,14 +93,14 @@ class Retention:
         await self._delete_unknown(sizes, ended)
 
     def _find_surplus(self, kept: list[_KeptOutput]) -> list[tuple[_KeptOutput, str]]:
-        oldest, total = time.time() - self._keep_days * DAY, sum(item.bytes for item in kept)
+        oldest, total = time.time() - self.keep_days * DAY, sum(item.bytes for item in kept)
         surplus: list[tuple[_KeptOutput, str]] = []
         for item in kept:
             if item.ended_at < oldest:
-                surplus.append((item, f"It ended more than {self._keep_days:g} days ago."))
-            elif total > self._keep_bytes:
+                surplus.append((item, f"It ended more than {self.keep_days:g} days ago."))
+            elif total > self.keep_bytes:
                 surplus.append(
-                    (item, f"Ended terminals had more than {self._keep_bytes:,} bytes of output together.")
+                    (item, f"Ended terminals had more than {self.keep_bytes:,} bytes of output together.")
                 )
             else:
                 break
@@ -132,7 +132,7 @@ class Retention:
 
     def _is_old(self, id: str) -> bool:
         try:
-            return (self._spool / id).stat().st_mtime < time.time() - self._keep_days * DAY
+            return (self._spool / id).stat().st_mtime < time.time() - self.keep_days * DAY
         except FileNotFoundError:
             return False
 

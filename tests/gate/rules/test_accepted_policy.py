@@ -103,6 +103,36 @@ async def test_other_settings_ask_until_they_are_accepted(tmp_path: Path) -> Non
         assert (now.at.effect("make"), released) == ("allow", [True])
 
 
+async def test_settings_that_a_person_changes_here_are_expected_before_they_are_written(
+    tmp_path: Path,
+) -> None:
+    async with start(tmp_path, accepted()) as now:
+        expected: list[str] = []
+
+        async def write() -> None:
+            kept = now.remembered()
+            assert kept is not None
+            expected.append(kept.next_config)
+
+        await now.policy.change_settings(AUTO, write, ANN)
+        digest = PolicySnapshot(settings=AUTO).config_hash
+        assert (expected, now.policy.settings) == ([digest], AUTO)
+        assert (kept := now.remembered()) is not None
+        assert (kept.config, kept.next_config) == (digest, "")
+
+        async def fail() -> None:
+            raise OSError("disk full")
+
+        with pytest.raises(OSError, match="disk full"):
+            await now.policy.change_settings({}, fail, ANN)
+        await now.policy.remember()
+        assert (kept := now.remembered()) is not None
+        assert (kept.config, kept.next_config) == (digest, "")
+    async with start(tmp_path, accepted(), settings=AUTO) as now:
+        with pytest.raises(Conflict):  # what is not accepted is not accepted by a change
+            await now.policy.change_settings({}, fail, ANN)
+
+
 async def test_a_default_that_denies_still_denies(tmp_path: Path) -> None:
     async with desk(tmp_path, UserRules(default="deny")) as at:
         at.rules.suspend("Changed.")

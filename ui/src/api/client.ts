@@ -8,7 +8,7 @@ import createClient, { type Client } from "openapi-fetch";
 
 import type { paths } from "../wire.ts";
 import { type LiveSocket, transport } from "./transport.ts";
-import type { AdoptBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, Provider, PushBody, RuleBody, Seen, ServerBody, SettingBody, SignedIn, TestBody, ThreadBody } from "./types.ts";
+import type { AdoptBody, AgentEntryBody, AnswerBody, CompleteBody, EditBody, ForkBody, OpenBody, PromptBody, Provider, PushBody, RuleBody, Seen, ServerBody, SettingBody, SettingValues, SignedIn, TestBody, ThreadBody } from "./types.ts";
 
 /** The daemon refused a request; the message is its own. */
 export class ApiError extends Error {
@@ -70,6 +70,7 @@ export class Api {
   testCall = ({ rule, ...body }: TestBody) => dataOf(this.http.POST("/api/rules/test", { body: sent({ ...body, rule: rule ? sent(rule) : null }) }));
   propose = (rule: RuleBody, approval: string | null = null) => dataOf(this.http.POST("/api/rules/propose", { body: { rule: sent(rule), approval } }));
   signIns = () => dataOf(this.http.GET("/api/sign-ins"));
+  renameSignIn = (id: string, name: string) => dataOf(this.http.PATCH("/api/sign-ins/{id}", { ...at({ id }), body: { name } }));
   signOut = (id: string) => dataOf(this.http.DELETE("/api/sign-ins/{id}", at({ id })));
   pushKey = () => dataOf(this.http.GET("/api/push"));
   subscribePush = (body: PushBody) => dataOf(this.http.PUT("/api/push", { body }));
@@ -77,6 +78,11 @@ export class Api {
   pairEditor = (id: string, number: number) => dataOf(this.http.POST("/api/editors/{id}/pair", { ...at({ id }), body: { number } }));
   refuseEditor = (id: string) => dataOf(this.http.POST("/api/editors/{id}/refuse", at({ id })));
   settings = () => dataOf(this.http.GET("/api/settings"));
+  changeSettings = (values: SettingValues) => dataOf(this.http.PATCH("/api/settings", { body: { values } }));
+  addAgent = (body: AgentEntryBody) => dataOf(this.http.POST("/api/settings/agents", { body: sent(body) }));
+  removeAgent = (name: string) => dataOf(this.http.DELETE("/api/settings/agents/{name}", at({ name })));
+  startDemo = () => dataOf(this.http.POST("/api/clients/demo"));
+  knownClients = () => dataOf(this.http.GET("/api/clients/known"));
   keys = () => dataOf(this.http.GET("/api/keys"));
   /** The system may ask its user to unlock the keyring first. */
   storeKey = (provider: Provider, key: string) => dataOf(this.http.PUT("/api/keys/{provider}", { ...at({ provider }), body: { key }, fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));

@@ -54,15 +54,3 @@ export function roughDuration(ms: number): string {
 export function ageText(ms: number): string {
   return ms < 3_600_000 ? clockText(ms) : roughDuration(ms);
 }
-
-/** Whether a terminal matches the filter: every word anywhere, `state:` and `owner:` in their fields. */
-export function matchesFilter(terminal: TerminalView, filter: string): boolean {
-  const { word } = terminalStatus(terminal);
-  const all = [terminal.id, terminal.name, terminal.cwd, ownerName(terminal.owner), word, terminal.shell].join("\n").toLowerCase();
-  return filter.toLowerCase().split(/\s+/).filter(Boolean).every((one) => {
-    const [, field, value] = /^(state|owner):(.*)$/.exec(one) ?? [];
-    if (field === "state") return (terminal.running ? `running ${word}` : `ended ${word}`).includes(value ?? "");
-    if (field === "owner") return ownerName(terminal.owner).toLowerCase().includes(value ?? "");
-    return all.includes(one);
-  });
-}

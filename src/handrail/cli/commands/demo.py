@@ -21,12 +21,16 @@ def add_to(app: typer.Typer) -> None:
 def demo(
     minutes: Annotated[float, typer.Option(min=0.05, max=60, help="Stop after this many minutes.")] = 10.0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open the page.")] = False,
+    folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Run a scripted agent that shows what Handrail does. It hangs, asks, edits, floods and shares a terminal."""
     from handrail.demo.story import run_story  # noqa: PLC0415
 
     with reach("read", start=True) as link:
         say(f"Handrail runs at {link.url}.")
+    if folder is not None:  # started by the page, which trusted the folder and cleans up
+        run_story(minutes * 60, say, lambda _: True, folder)
+        return
     with ExitStack() as stack:
         # Before the demo agent connects: a process that has launched an agent is no longer accepted as a person.
         try:

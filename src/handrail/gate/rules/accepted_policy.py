@@ -6,7 +6,7 @@ decides; this module only compares.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import anyio
@@ -145,6 +145,39 @@ class AcceptedPolicy:
             snapshot = kept.snapshot and kept.snapshot.with_setting(name, value)
             config = self._current.config_hash
             self._baseline = replace(kept, config=config, next_config="", next_by="", snapshot=snapshot)
+        await self.remember()
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The settings of config.toml as this daemon knows them."""
+        return self._current.settings
+
+    async def change_settings(
+        self, settings: Mapping[str, str], write: Callable[[], Awaitable[None]], by: Actor
+    ) -> None:
+        """Have a person's new settings written, and accept them. Raises Conflict while the policy is suspended.
+
+        They are expected before `write` is called, so that a crash in between raises no alarm.
+        """
+        if self._baseline is None or self.changes:
+            raise Conflict(self._rules.suspended)
+        changed = replace(self._current, settings=settings)
+        differences = tuple(map(str, compare_settings(self._current, changed)))
+        self._baseline = replace(self._baseline, next_config=changed.config_hash, next_by=str(by))
+        await self.remember()
+        try:
+            await write()
+        except BaseException:
+            self._baseline = replace(self._baseline, next_config="", next_by="")
+            self._stale.set()
+            raise
+        self._current = replace(self._current, settings=settings)
+        kept = self._baseline
+        snapshot = kept.snapshot and replace(kept.snapshot, settings=settings)
+        self._baseline = replace(
+            kept, config=changed.config_hash, next_config="", next_by="", snapshot=snapshot
+        )
+        await self._journal.committed(self._journal.append(PolicyAccepted(by=str(by), changes=differences)))
         await self.remember()
 
     async def run(self) -> None:

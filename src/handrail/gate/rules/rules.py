@@ -352,6 +352,12 @@ class Rules:
                 _restore(self._folders.trusted, trusted, folder)
         self._changed()
 
+    def replace_standing(self, standing: UserRules) -> None:
+        """Take up the rules and settings of a config.toml that a person changed. Call it in a task."""
+        self.standing = standing
+        self._changed()
+        self._notify()
+
     def suspend(self, why: str) -> None:
         """Ask about everything that is not always allowed, until `resume`. Rules that deny stay in force."""
         self.suspended = why

@@ -41,6 +41,24 @@ class ClientView(Wire):
     """Ids of its open approvals."""
 
 
+class DemoView(Wire):
+    """The demo that runs now."""
+
+    terminal: str
+    """The terminal in which it says what it does. Closing it ends the demo."""
+
+
+class KnownClientView(Wire):
+    """A client that `handrail connect` knows."""
+
+    name: str
+    title: str
+    found: bool
+    """It is installed here."""
+    set_up: bool
+    """`handrail connect` has written its configuration."""
+
+
 def build_client_views(sessions: list[ClientSession], gate: Gate, person: Person) -> list[ClientView]:
     """The sessions with their open approvals."""
     waiting: dict[str, list[tuple[int, str]]] = {}

@@ -76,6 +76,12 @@ class SignInView(Wire):
     """Whether it is the one that asks."""
 
 
+class NameBody(Wire):
+    """A new name for a browser or device."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80)]
+
+
 def build_sign_in_view(signed: SignIn, asking: str | None) -> SignInView:
     return SignInView(
         id=signed.id,
@@ -157,6 +163,12 @@ def list_routes(context: ServerContext) -> APIRouter:
     async def list_sign_ins(request: Request) -> list[SignInView]:
         asking = person_of(request).sign_in
         return [build_sign_in_view(signed, asking) for signed in context.access.sign_ins.current]
+
+    @router.patch("/sign-ins/{id}", status_code=204)
+    async def rename_sign_in(id: str, body: NameBody) -> Response:
+        if not context.access.sign_ins.rename(id, clean(body.name).strip()):
+            raise HTTPException(404, f"There is no sign-in {id}. `handrail sign-ins` lists those there are.")
+        return Response(status_code=204)
 
     @router.delete("/sign-ins/{id}", status_code=204)
     async def revoke_sign_in(id: str, request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import anyio
@@ -10,6 +11,7 @@ from fastapi import APIRouter, BackgroundTasks, HTTPException, Query, Request
 
 from handrail.errors import Conflict
 from handrail.server.access import Person
+from handrail.server.api._terminal_search import search_terminals
 from handrail.server.api.terminal_models import (
     CloseBody,
     Closed,
@@ -25,6 +27,7 @@ from handrail.server.api.terminal_models import (
 from handrail.server.context import ServerContext, actor_of, person_of
 from handrail.server.live.event_stream import filter_terminal
 from handrail.store.events import TerminalClosed
+from handrail.store.search_query import parse_query
 from handrail.store.terminals import TerminalRecord
 from handrail.store.values import Owner, Position, TerminalKind
 from handrail.terminal.input.keys import UnknownKey, encode
@@ -34,6 +37,8 @@ from handrail.terminal.output.screen import render_screen
 from handrail.terminal.terminal import InputSender, Report, Terminal, TypingRefused
 from handrail.terminal.thread_pool import PEOPLE
 
+SEARCHED = 1000
+"""Terminals that a search looks at, the newest. Bounds its time."""
 WINDOW_SECONDS = 5.0
 """How long a new `handrail shell` waits for its window. After that the shell is stopped, so that none is left over."""
 _PAGE_ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -49,9 +54,18 @@ def routes(context: ServerContext) -> APIRouter:
         of: Annotated[list[TerminalKind] | None, Query()] = None,
         before: Position | None = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+        q: Annotated[str, Query(max_length=1000)] = "",
     ) -> list[TerminalView]:
-        listed = await context.records.terminals.find(running, tuple(of) if of else None, before, limit)
-        return await build_views(context, listed, person_of(request))
+        """Terminals, newest first. `q` is in the search language; its words are also found in their output."""
+        most = SEARCHED if q.strip() else limit
+        listed = await context.records.terminals.find(running, tuple(of) if of else None, before, most)
+        views = await build_views(context, listed, person_of(request))
+        if not q.strip():
+            return views
+        if not person_of(request).approves:
+            raise HTTPException(403, "Only a person may search in the output of terminals.")
+        search = partial(search_terminals, parse_query(q), views, context.terminals.tail, limit)
+        return await anyio.to_thread.run_sync(search, abandon_on_cancel=True)
 
     @router.post("/terminals", status_code=201)
     async def open_terminal(body: OpenBody, request: Request, later: BackgroundTasks) -> TerminalView:

@@ -59,6 +59,8 @@ export class InboxController {
   helpOpen = $state(false);
   paletteOpen = $state(false);
   signInsOpen = $state(false);
+  /** The commands that connect an agent are open. */
+  connecting = $state(false);
   /** "Why am I asked?" is open. */
   whyOpen = $state(false);
   /** The dialog that allows several low-risk calls is open. */
@@ -99,12 +101,24 @@ export class InboxController {
     if (this.showsPaneBesideInbox) return this.kept;
     return thread && this.store.model ? currentThreadCall(this.store.model, thread, this.threadCall) : null;
   });
+  /** What clients call themselves that made calls, or run now. */
+  readonly callers = $derived.by(() => [...new Set([...[...(this.store.model?.calls.values() ?? [])].map(({ caller }) => caller.client), ...this.clientStates.map(({ client }) => client.client)])]);
   /** Threads with an open question. */
   readonly waitingThreads = $derived.by(() => new Set(this.store.model ? [...this.store.model.approvals.values()].flatMap(({ status, caller }) => (status === "open" && caller.thread ? [caller.thread] : [])) : []));
   readonly approval = $derived.by((): TrackedApproval | undefined => {
     const known = this.selected ? this.approvalOf(this.selected) : undefined;
     return known && this.approvalDetails.merge(known);
   });
+
+  /** Starts the demo; its calls come to the inbox. */
+  async startDemo(): Promise<void> {
+    try {
+      const { terminal } = await this.store.api.startDemo();
+      toasts.offer("The demo runs for ten minutes. It says what it does in its terminal.", "Show", () => route.openTerminal(terminal));
+    } catch (error) {
+      showError(error);
+    }
+  }
 
   /** Pauses all agents, or lets them go on. */
   async setPaused(paused: boolean): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { receiptText, SECTIONS, valueText } from "./settingsText.ts";
+import { looserPolicy, receiptText, SECTIONS, splitCommand, typedValue, valueText } from "./settingsText.ts";
 
 test("a receipt names what was stopped, and what may go on", () => {
   assert.equal(receiptText({ operations: 0, calls: 0, terminals: 0, beyond: 0 }), "Nothing was at work.");
@@ -14,4 +14,19 @@ test("a setting is shown in one section, as it would stand in the file", () => {
   assert.equal(SECTIONS.find(({ names }) => names.test("terminal.shell"))?.title, "Commands and terminals");
   assert.equal(valueText("ask"), '"ask"');
   assert.equal(valueText(["a", 1]), '["a",1]');
+});
+
+test("what is typed becomes a value of the setting's kind, and nothing its default", () => {
+  const field = (kind: "number" | "names" | "text") => ({ kind, choices: [], least: null, most: null, optional: false, secret: false, about: "" });
+  assert.equal(typedValue(field("number"), "1_000"), 1000);
+  assert.equal(typedValue(field("number"), "soon"), undefined);
+  assert.deepEqual(typedValue(field("names"), "GOPATH, CARGO_*"), ["GOPATH", "CARGO_*"]);
+  assert.equal(typedValue(field("text"), " "), null);
+  assert.deepEqual(splitCommand('npx "my agent" --acp'), ["npx", "my agent", "--acp"]);
+});
+
+test("only what lets more calls pass asks first", () => {
+  assert.match(looserPolicy("default_policy", "allow"), /without asking/);
+  assert.equal(looserPolicy("default_policy", "deny"), "");
+  assert.match(looserPolicy("human_in_the_loop", false), /without asking/);
 });

@@ -9,12 +9,21 @@ import type { TerminalView } from "../../api/types.ts";
 
 /** Poll interval for facts that no event reports. */
 const LOOKS_MS = 2000;
+/** With a search, which reads outputs, only each fifth look asks. */
+const SEARCH_TICKS = 5;
+/** After the last key. */
+const REST_MS = 200;
 const PAGE = 200;
 
 export class TerminalList {
   list = $state.raw<readonly TerminalView[] | null>(null);
   problem = $state("");
+  /** The search that the list answers. */
+  searched = $state("");
   private readonly api: Pick<Api, "terminals">;
+  private query = "";
+  private ticks = 0;
+  private typing: ReturnType<typeof setTimeout> | undefined;
   private asking = false;
   private again = false;
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -26,9 +35,24 @@ export class TerminalList {
   /** Polls until the returned function is called. */
   watch(): () => void {
     this.timer = setInterval(() => {
+      this.ticks += 1;
+      if (this.query && this.ticks % SEARCH_TICKS) return;
       if (!document.hidden && this.list?.some(({ running }) => running)) void this.refresh();
     }, LOOKS_MS);
-    return () => clearInterval(this.timer);
+    return () => {
+      clearInterval(this.timer);
+      clearTimeout(this.typing);
+    };
+  }
+
+  /** Searches for what is typed, once it rests. */
+  search(query: string): void {
+    clearTimeout(this.typing);
+    if (query.trim() === this.query) return;
+    this.typing = setTimeout(() => {
+      this.query = query.trim();
+      void this.refresh();
+    }, this.list ? REST_MS : 0);
   }
 
   /** One request at a time: events during a request lead to one more. */
@@ -45,7 +69,10 @@ export class TerminalList {
 
   private async ask(): Promise<void> {
     try {
-      const found = await this.api.terminals({ limit: PAGE });
+      const q = this.query;
+      const found = await this.api.terminals({ limit: PAGE, ...(q ? { q } : {}) });
+      if (q !== this.query) return;
+      this.searched = q;
       this.list = sortTerminals(found);
       this.problem = "";
     } catch (error) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { TerminalView } from "../../api/types.ts";
-import { inputRequestText, matchesFilter, needsInput, roughDuration, terminalStatus } from "../../lib/terminalText.ts";
+import { inputRequestText, needsInput, roughDuration, terminalStatus } from "../../lib/terminalText.ts";
 import { splitEnter } from "../../lib/visibleText.ts";
 import { fittingFontSize, gridSize } from "./fontSize.ts";
 import { OutputCursor } from "./outputCursor.ts";
@@ -170,15 +170,6 @@ test("a wait is urgent when it is secret or certain, and not in a person's own t
   assert.equal(needsInput({ ...asks, secret: true }, agent), true);
   assert.equal(needsInput({ ...asks, secret: true }, person), false);
   assert.equal(needsInput(null, agent), false);
-});
-
-test("the filter finds by words, by state and by owner", () => {
-  assert.ok(matchesFilter(terminal(), ""));
-  assert.ok(matchesFilter(terminal(), "API dev"));
-  assert.ok(!matchesFilter(terminal(), "web dev"));
-  assert.ok(matchesFilter(terminal(), "state:running owner:claude"));
-  assert.ok(!matchesFilter(terminal({ running: false, exit_code: 1 }), "state:running"));
-  assert.ok(matchesFilter(terminal({ owner: person }), "owner:you"));
 });
 
 const shown: StatusInput = { terminal: terminal(), typed: null, lost: false, begin: 0, full: false, refused: "", letterboxed: false };
