@@ -13,8 +13,8 @@ OTHER = 12345
 
 
 @pytest.fixture
-def ordinary(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checks believe that an ordinary user runs them."""
+def ordinary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks believe that an ordinary user runs them. pytest makes its folder before that: it checks its owner."""
     monkeypatch.setattr("os.getuid", lambda: OTHER)
 
 

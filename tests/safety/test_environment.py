@@ -3,8 +3,10 @@
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tests.safety.conftest import LIBRARY
 from tests.support.user_account import CONFIG, Account, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -92,3 +94,19 @@ def test_a_daemon_that_the_keeper_starts_loads_no_module_that_a_variable_names(
     loaded = (library / "loaded").read_text().split()
     assert loaded  # by the process that asked the keeper, which is the control
     assert str(after) not in loaded
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make an installation that the user cannot write")
+def test_doctor_tells_an_ordinary_user_which_part_of_the_installation_they_can_write(
+    account: Account,
+) -> None:
+    part = Path(account.python).parent.parent / LIBRARY / "site-packages/handrail/door/proxy.py"
+    mode = part.stat().st_mode
+    assert "✓ ok   install" in account.handrail("doctor").stdout
+    part.chmod(0o666)
+    try:
+        told = account.handrail("doctor").stdout
+    finally:
+        part.chmod(mode)
+    assert f"Your user can write {part}, so an approved command can change Handrail's own code." in told
+    assert "handrail doctor --harden" in told

@@ -1,6 +1,8 @@
 """Who listens on the daemon's socket: people and agents give nothing to a process that is not our daemon."""
 
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -80,4 +82,22 @@ def test_a_process_that_the_keeper_does_not_know_as_its_daemon_is_given_nothing(
         done = use(account, "open", "--print")
         assert done.returncode == 1
         assert f"the keeper's daemon is process {account.pid}" in done.stderr
+        assert other.stdout.readline() == "b''\n"
+
+
+def test_a_marked_process_is_given_nothing_where_no_keeper_lives_to_name_the_daemon(
+    new_account: Callable[[], Account],
+) -> None:
+    """A command can kill both, and listen before the next daemon does."""
+    account = new_account()
+    account.start()
+    for pid in (account.keeper, account.pid):
+        os.kill(pid, signal.SIGKILL)
+    line = f"from handrail.keeper.lineage import mark; mark()\n{LISTEN}"
+    with account.spawn(account.python, "-c", line) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "listening\n"
+        done = use(account, "open", "--print")
+        assert done.returncode == 1
+        assert "Handrail started it, or it is marked" in done.stderr
         assert other.stdout.readline() == "b''\n"
