@@ -32,6 +32,12 @@ async def test_a_title_that_a_spreadsheet_would_run_is_written_as_text(title: st
     assert (await export(title))["title"] == f"'{title}"
 
 
+async def test_a_formula_behind_a_separator_of_other_countries_is_text() -> None:
+    """A spreadsheet that separates by semicolons splits a quoted cell too."""
+    assert (await export("x;=1+1"))["title"] == "x;'=1+1"
+    assert (await export('x, "y";\t @SUM(1)'))["title"] == "x, \"y\";'\t' @SUM(1)"
+
+
 async def test_another_title_is_written_as_it_is() -> None:
-    for title in ("Run npm test", "a = b", "100 %", ""):
+    for title in ("Run npm test", "a = b", "100 %", "cd a; make b=1", ""):
         assert (await export(title))["title"] == title

@@ -18,6 +18,8 @@ COLUMNS = (
 _FORMULA = re.compile(r"[\s'\"\ufeff]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 """How a cell begins that a spreadsheet may run, also after blanks, quotes, or in full width; the titles of calls are chosen
 by agents."""
+_NEXT_CELL = re.compile(r"(?!\A)([;\t])(?=[\s'\"\ufeff]*[=+\-@|%\uff1d\uff0b\uff0d\uff20])")
+"""A formula after a semicolon or a tab, at which some spreadsheets split the text into cells, quoted or not."""
 
 
 async def write_calls(
@@ -43,7 +45,10 @@ def _csv_rows(rows: list[tuple[object, ...]]) -> str:
 
 
 def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    if not isinstance(value, str):
+        return value
+    text = _NEXT_CELL.sub(r"\1'", value)
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def _cells(call: CallView) -> tuple[object, ...]:
