@@ -243,6 +243,49 @@ input_in_content = false
 """,
     ),
     Chapter(
+        "`[[servers]]`",
+        config.McpServerSection,
+        """\
+Other MCP servers, one entry each; see [servers.md](servers.md). A server has a `command` or a `url`.
+""",
+        """\
+[[servers]]
+name = "git"
+command = ["uvx", "mcp-server-git"]
+cwd = "~/src"
+env = { GIT_AUTHOR_NAME = "{secret:GIT_NAME}" }
+secrets = ["GITHUB_TOKEN"]
+env_pass = ["GIT_SSH_COMMAND"]
+sampling = false
+start_seconds = 20.0
+
+[[servers]]
+name = "tracker"
+enabled = true
+url = "https://tracker.example.org/mcp"
+headers = { X-Api-Key = "{secret:TRACKER_KEY}" }
+oauth = { client_id = "handrail" }
+""",
+    ),
+    Chapter(
+        "`[servers.oauth]`",
+        config.OAuthSection,
+        """\
+The sign-in to a server over HTTP, for an authorization server with which Handrail cannot register itself.
+""",
+        """\
+[[servers]]
+name = "tracker"
+url = "https://tracker.example.org/mcp"
+
+[servers.oauth]
+client_id = "handrail"
+client_secret = "{secret:TRACKER_CLIENT_SECRET}"
+scope = "read write"
+redirect_port = 7444
+""",
+    ),
+    Chapter(
         "`[[rules]]`",
         config.RuleSection,
         """\
@@ -340,6 +383,8 @@ def name_of_type(annotation: Any) -> str:
         return " or ".join(name_of_type(kind) for kind in arguments if kind is not types.NoneType)
     if origin is tuple:
         return "list of tables" if is_section(annotation) else "list of strings"
+    if origin is None and is_section(annotation):
+        return "table"
     return "table of strings" if origin is dict else _NAMES[annotation]
 
 

@@ -7,6 +7,7 @@ import tomllib
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
@@ -217,19 +218,45 @@ class AgentSection(Section):
         )
 
 
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")]
+_OWN_HEADERS = ("accept", "connection", "content-", "host", "last-event-id", "mcp-", "transfer-encoding")
+"""Beginnings of the names of headers that the protocol sets."""
+SecretName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+
+
+class OAuthSection(Section):
+    """`oauth` of a server: for an authorization server with which Handrail cannot register itself."""
+
+    client_id: Annotated[str, Field(max_length=1000)] = ""
+    """Client id of Handrail at the authorization server. Default: Handrail registers itself."""
+    client_secret: Annotated[str, Field(pattern=r"^(\{secret:[A-Za-z_][A-Za-z0-9_]{0,99}\})?$")] = ""
+    """Its secret, as a stored secret: `{secret:NAME}`."""
+    scope: Annotated[str, Field(max_length=1000)] = ""
+    """Scopes to ask for. Default: those that the server names."""
+    redirect_port: Annotated[int, Field(ge=0, le=65_535)] = 0
+    """Port of `http://127.0.0.1:PORT/callback`, to which the browser returns. Default: any free one."""
+
+
 class McpServerSection(Section):
-    """One entry of `[[servers]]`: an MCP server behind the gate."""
+    """One entry of `[[servers]]`: an MCP server behind the gate. It has a `command` or a `url`."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=20)]
     """Name of the server. Its tools are called `NAME__TOOL`, in at most 40 characters."""
-    command: Annotated[
-        tuple[Annotated[str, Field(max_length=4096)], ...], Field(min_length=1, max_length=100)
-    ]
+    command: Annotated[tuple[Annotated[str, Field(max_length=4096)], ...], Field(max_length=100)] = ()
     """Program and arguments that start the server; it must speak MCP on stdio."""
+    url: Annotated[str, Field(max_length=4096)] = ""
+    """Address of a server that speaks MCP over streamable HTTP: `https://…`, or `http://…` on this machine."""
+    headers: dict[HeaderName, Annotated[str, Field(max_length=32_768, pattern=r"^[\x20-\x7e]*$")]] = {}
+    """Headers of each request to `url`. `{secret:NAME}` stands for a stored secret: `Authorization = "Bearer {secret:TOKEN}"`."""
+    oauth: OAuthSection = OAuthSection()
+    """The sign-in to `url`, if the server wants one and Handrail cannot register itself: see `[servers.oauth]`."""
     cwd: Annotated[str, Field(max_length=4096)] = ""
     """Folder in which it runs. Default: the workspace of the client, or your home folder."""
     env: dict[Name, Annotated[str, Field(max_length=32_768)]] = {}
-    """Environment variables set for the server."""
+    """Environment variables set for the server. `{secret:NAME}` stands for a stored secret."""
+    secrets: Annotated[tuple[SecretName, ...], Field(max_length=100)] = ()
+    """Names of stored secrets that the server gets as environment variables of the same names."""
     env_pass: tuple[Name, ...] = ()
     """Names of variables in the daemon's environment that the server also gets, for example its API key."""
     enabled: bool = True
@@ -238,6 +265,33 @@ class McpServerSection(Section):
     """Let the server use the client's model (`sampling/createMessage`), if the client allows it."""
     start_seconds: Annotated[float, Field(ge=1, le=40)] = 20.0
     """Seconds that the server gets to start and to list its tools."""
+
+    @model_validator(mode="after")
+    def _check_transport(self) -> "McpServerSection":
+        if bool(self.command) == bool(self.url):
+            raise ValueError("a server needs either `command` or `url`")
+        if self.url:
+            check_server_url(self.url)
+        for name in self.headers:
+            if name.lower().startswith(_OWN_HEADERS):
+                raise ValueError(f"the header {name} is set by Handrail")
+        only_here = ("cwd", "env", "env_pass", "secrets") if self.url else ("headers", "oauth")
+        for name in only_here:
+            if name in self.model_fields_set:
+                raise ValueError(f"`{name}` is not for a server with {'`url`' if self.url else '`command`'}")
+        return self
+
+
+def check_server_url(url: str) -> None:
+    """Raises ValueError for an address to which a secret must not be sent."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme not in ("http", "https") or not host or parts.username is not None or parts.fragment:
+        raise ValueError(
+            "`url` has to be an address such as https://mcp.example.org/mcp, without a user name"
+        )
+    if parts.scheme == "http" and host not in LOOPBACK_HOSTS:
+        raise ValueError("`url` has to begin with https://, because the server is not on this machine")
 
 
 Pattern = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -397,8 +451,13 @@ def _describe_error(kind: type[BaseModel], path: Path, text: str, error: Validat
             )
         case "missing":
             problem = f"`{name}` is missing"
+        case "value_error":
+            words = first["msg"].removeprefix("Value error, ")
+            problem = f"`{name}`: {words}" if name else words
         case _:
-            given = f"`{name}` is {first['input']!r}: " if name else ""  # of all settings, some are secret
+            # Of all settings, and of an environment, some are secret.
+            is_shown = name and not {"env", "headers"} & set(location[:-1])
+            given = f"`{name}` is {first['input']!r}: " if is_shown else f"`{name}`: " if name else ""
             problem = f"{given}{first['msg'][:1].lower()}{first['msg'][1:]}"
     return str(config_error(path, find_line(text, location), problem))
 

@@ -96,6 +96,8 @@ def describe_entry(entry: AgentSection | McpServerSection) -> str:
     """An agent or an MCP server as JSON, as `describe_settings` has it."""
     fields = entry.model_dump(mode="json", exclude_defaults=True)
     fields["env"] = {name: _hash(value) for name, value in entry.env.items()}
+    if "headers" in fields:
+        fields["headers"] = {name: _hash(value) for name, value in fields["headers"].items()}
     return _as_json(fields)
 
 

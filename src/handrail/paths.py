@@ -96,6 +96,11 @@ class Places:
         return self.data / "images"
 
     @property
+    def secrets(self) -> Path:
+        """The names of the secrets of MCP servers, and their values where there is no keyring."""
+        return self.data / "secrets.json"
+
+    @property
     def tls(self) -> Path:
         """The certificates for paired devices, and the key of push messages."""
         return self.data / "tls"

@@ -5,7 +5,9 @@ import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
@@ -25,7 +27,14 @@ from tests.support.relayed_servers import (
     value,
 )
 
-RULES = '[[rules]]\neffect = "allow"\nserver = "free"\n'
+Json = dict[str, Any]
+RULES = """[[rules]]
+effect = "allow"
+server = "free"
+[[rules]]
+effect = "deny"
+tool = "free__forbidden"
+"""
 
 transports = pytest.mark.parametrize("transport", ["stdio", "http"])
 generations = pytest.mark.parametrize("generation", ["legacy", "2026-07-28"])
@@ -39,15 +48,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Home]:
     """A daemon with servers: `free`, which a rule allows in trusted folders, and `asked`, which nothing allows."""
-    env = 'env = { SECRET = "s3cret" }'
+    env = 'secrets = ["SECRET"]\nenv = { HEADER = "Bearer {secret:SECRET}" }'
     config = section("free", folder / "free", env) + section("asked", folder / "asked") + RULES
     with running_daemon(config) as home:
         yield home
 
 
 @pytest.fixture(scope="module")
-def person(served: Home) -> Person:
+def unready(served: Home) -> Person:
+    """A person who has not stored the secret that `free` needs."""
     return person_of(served)
+
+
+@pytest.fixture(scope="module")
+def needed(unready: Person) -> list[Json]:
+    """The secrets, before and after the one that is needed was stored."""
+
+    async def store() -> list[Json]:
+        before = await unready.get("secrets")
+        (await unready.ask("PUT", "secrets/SECRET", {"value": "s3cret-value"})).raise_for_status()
+        return before + await unready.get("secrets")
+
+    return anyio.run(store)
+
+
+@pytest.fixture(scope="module")
+def person(unready: Person, needed: list[Json]) -> Person:
+    return unready
 
 
 @pytest.fixture
@@ -209,10 +236,54 @@ async def test_each_client_has_its_own_server_started_on_first_use_and_ended_wit
 
     assert pids[0] == pids[1] != pids[2]
     assert facts["cwd"] == str(trusted)
-    assert facts["env"]["SECRET"] == "s3cret"
+    assert facts["env"]["SECRET"] == "s3cret-value"
+    assert facts["env"]["HEADER"] == "Bearer s3cret-value"
     assert "HANDRAIL_HOME" not in facts["env"]
     assert facts["client"]["clientInfo"]["name"] == "two"
     assert await eventually(lambda: all_gone(pids))
+
+
+async def test_a_call_that_a_rule_denies_does_not_start_its_server(
+    served: Home, person: Person, trusted: Path, folder: Path
+) -> None:
+    async with agent(served, trusted, person) as client:
+        before = lines(folder / "free")
+        denied = await call(client.client, "free__forbidden")
+        after = lines(folder / "free")
+        await call(client.client, "free__echo", text="x")
+
+    assert denied.is_error
+    assert "denied" in said(denied).lower()
+    assert before == after != lines(folder / "free")
+
+
+async def test_a_secret_reaches_its_server_and_nothing_else(
+    served: Home, person: Person, trusted: Path, needed: list[Json]
+) -> None:
+    async with agent(served, trusted, person) as client:
+        result = await call(client.client, "free__facts")
+        (forwarded,) = await person.get("calls", limit=1)
+    shown = await person.get(f"calls/{forwarded['id']}")
+    settings = await person.get("settings")
+    deleted = [(await person.ask("DELETE", "secrets/NONE")).status_code]
+    refused = [
+        (await person.ask("PUT", f"secrets/{name}", {"value": value})).status_code
+        for name, value in (("bad-name", "x"), ("GOOD", "two\nlines"), ("GOOD", ""))
+    ]
+    file = served.places.secrets
+
+    assert needed == [
+        {"name": "SECRET", "kept": "nowhere", "servers": ["free"]},
+        {"name": "SECRET", "kept": "file", "servers": ["free"]},
+    ]
+    assert "s3cret-value" in said(result)
+    assert "s3cret-value" not in json.dumps([shown, settings])
+    assert "Bearer [secret]" in json.dumps(shown)
+    assert (deleted, refused) == ([404], [422, 422, 422])
+    assert file.stat().st_mode & 0o777 == 0o600
+    for path in served.places.data.rglob("*"):
+        if path.is_file() and path != file:
+            assert b"s3cret-value" not in path.read_bytes(), path
 
 
 async def test_a_server_that_crashes_costs_only_its_own_call(

@@ -55,7 +55,7 @@ MAY_IMPORT = {
             "terminal",
         ),
     },
-    "upstream": {*ALMOST, "gate", "store", "terminal"},
+    "upstream": {*ALMOST, "gate", "provider_keys", "store", "terminal"},
     "agents": {*ALMOST, "gate", "store", "terminal"},
     "clients": ALMOST,
     "own_agent": {*ALMOST, "provider_keys"},  # another program: nothing but __main__ imports it

@@ -115,6 +115,8 @@ async def test_a_device_reaches_what_people_use_but_not_agents_and_not_who_may_d
     kept = {"POST /api/code", "POST /api/down", "POST /api/credentials", "DELETE /api/credentials/{id}"}
     kept |= {"POST /api/policy/accept", "POST /api/policy/expect", "POST /api/editors/{id}/pair"}
     kept |= {"PUT /api/keys/{provider}", "DELETE /api/keys/{provider}"}
+    kept |= {"POST /api/logins/{server}", "DELETE /api/logins/{server}"}
+    kept |= {"PUT /api/secrets/{name}", "DELETE /api/secrets/{name}"}
     kept |= {"POST /api/editors/{id}/refuse", "POST /api/devices/listener", "DELETE /api/devices/listener"}
     for target in ALL:
         expected = target.area != "agent" and str(target) not in kept and target.path != "/gallery"

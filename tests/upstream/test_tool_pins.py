@@ -26,6 +26,9 @@ FIRST: dict[str, Any] = {
 
 
 class Nowhere:
+    def mask(self, text: str) -> str:
+        return text
+
     async def forward(self, tool: ToolDefinition, arguments: Json, call: CallReport) -> Json:
         raise AssertionError
 

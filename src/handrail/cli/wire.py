@@ -960,14 +960,18 @@ class MatchView(TypedDict):
 
 
 class McpServerSection(TypedDict):
-    command: list[str]
+    command: NotRequired[list[str]]
     cwd: NotRequired[str]
     enabled: NotRequired[bool]
     env: NotRequired[dict[str, Any]]
     env_pass: NotRequired[list[str]]
+    headers: NotRequired[dict[str, Any]]
     name: str
+    oauth: NotRequired[OAuthSection]
     sampling: NotRequired[bool]
+    secrets: NotRequired[list[str]]
     start_seconds: NotRequired[float]
+    url: NotRequired[str]
 
 
 class MessageEnded(TypedDict):
@@ -1051,6 +1055,13 @@ class Modes(TypedDict):
 
 class NameBody(TypedDict):
     name: str
+
+
+class OAuthSection(TypedDict):
+    client_id: NotRequired[str]
+    client_secret: NotRequired[str]
+    redirect_port: NotRequired[int]
+    scope: NotRequired[str]
 
 
 class OpenBody(TypedDict):
@@ -1480,6 +1491,16 @@ class SearchView(TypedDict):
     more: bool
 
 
+class SecretBody(TypedDict):
+    value: str
+
+
+class SecretView(TypedDict):
+    kept: Literal["file", "keyring", "nowhere"]
+    name: str
+    servers: list[str]
+
+
 class Seen(TypedDict):
     digest: str
     id: str
@@ -1498,6 +1519,17 @@ class ServerLogView(TypedDict):
     lines: list[str]
     problem: str
     running: list[ServerProcessView]
+
+
+class ServerLoginLink(TypedDict):
+    seconds: float
+    url: str
+
+
+class ServerLoginView(TypedDict):
+    problem: str
+    server: str
+    state: Literal["done", "needed", "none", "pending"]
 
 
 class ServerProcessView(TypedDict):
@@ -2105,6 +2137,8 @@ class Get(Protocol):
     @overload
     def __call__(self, a: Literal["keys"], /) -> KeysView: ...
     @overload
+    def __call__(self, a: Literal["logins"], /) -> list[ServerLoginView]: ...
+    @overload
     def __call__(self, a: Literal["operations"], /) -> list[OperationView]: ...
     @overload
     def __call__(self, a: Literal["operations"], b: str, /) -> OperationDetail: ...
@@ -2118,6 +2152,8 @@ class Get(Protocol):
     def __call__(
         self, a: Literal["search"], /, *, q: str, workspace: str | None = None, limit: int | None = None
     ) -> SearchView: ...
+    @overload
+    def __call__(self, a: Literal["secrets"], /) -> list[SecretView]: ...
     @overload
     def __call__(self, a: Literal["servers"], /) -> list[ServerView]: ...
     @overload
@@ -2261,6 +2297,8 @@ class Post(Protocol):
     @overload
     def __call__(self, a: Literal["folders"], b: Literal["trust"], /, *, body: FolderBody) -> FolderView: ...
     @overload
+    def __call__(self, a: Literal["logins"], b: str, /) -> ServerLoginLink: ...
+    @overload
     def __call__(
         self, a: Literal["operations"], b: str, c: Literal["activities"], d: str, e: Literal["cancel"], /
     ) -> dict[str, bool]: ...
@@ -2383,6 +2421,8 @@ class Put(Protocol):
     def __call__(self, a: Literal["pause"], /) -> PauseView: ...
     @overload
     def __call__(self, a: Literal["push"], /, *, body: PushBody) -> None: ...
+    @overload
+    def __call__(self, a: Literal["secrets"], b: str, /, *, body: SecretBody) -> None: ...
 
 
 class Patch(Protocol):
@@ -2408,11 +2448,15 @@ class Delete(Protocol):
     @overload
     def __call__(self, a: Literal["keys"], b: str, /) -> None: ...
     @overload
+    def __call__(self, a: Literal["logins"], b: str, /) -> None: ...
+    @overload
     def __call__(self, a: Literal["pause"], /) -> PauseView: ...
     @overload
     def __call__(self, a: Literal["push"], /) -> None: ...
     @overload
     def __call__(self, a: Literal["rules"], b: str, /) -> None: ...
+    @overload
+    def __call__(self, a: Literal["secrets"], b: str, /) -> None: ...
     @overload
     def __call__(self, a: Literal["servers"], b: str, /) -> None: ...
     @overload

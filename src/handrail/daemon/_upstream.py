@@ -13,6 +13,7 @@ from handrail.store.values import Caller, Claim
 from handrail.terminal.terminals import Terminals
 from handrail.tools.tool_context import child_environment
 from handrail.tools.workspace import Workspace
+from handrail.upstream.secret_store import SecretStore
 from handrail.upstream.servers import Servers
 
 
@@ -45,6 +46,7 @@ def build_servers(
         gate.journal,
         toolbox,
         place,
+        SecretStore(places.secrets),
         is_held=lambda: policy.holds_config,
         is_open=lambda call: call in gate.open,
     )

@@ -343,7 +343,6 @@ class Daemon:
         agent_host: AgentHost,
         servers: Servers,
     ) -> ServerContext:
-        """Build the context of the HTTP routes."""
         return ServerContext(
             journal=foundation.journal,
             records=foundation.records,

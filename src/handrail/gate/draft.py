@@ -253,6 +253,14 @@ class Drafts:
             raise Refusal(parsed)
         return await self._plan_and_decide(parsed, input, content, caller)
 
+    async def is_denied(self, tool: str, input: Json, caller: Caller) -> bool:
+        """Whether the rules deny a call as it is known now. Nothing is opened, and the answer may change."""
+        try:
+            draft = await self.draft(tool, input, caller)
+        except Refusal:
+            return False
+        return draft.decision.effect == "deny"
+
     async def wait_ready(self, tool: str, input: Json, answered_ms: int) -> None:
         """Wait until work that was allowed `answered_ms` ago can begin. Raises UnknownEnd."""
         parsed = parse(self._toolbox, tool, input)

@@ -27,6 +27,8 @@ DESK_PATHS = (
     "/api/policy",
     "/api/editors",
     "/api/keys",
+    "/api/secrets",
+    "/api/logins",
     "/api/devices/listener",
     "/api/settings",
 )

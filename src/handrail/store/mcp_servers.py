@@ -33,6 +33,7 @@ class ServerStarted:
     server: str
     client: str
     terminal: str
+    """Empty for a server over HTTP."""
     pid: int
     version: str
     """The server's name and version, as it reports them."""

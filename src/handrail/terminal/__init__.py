@@ -5,7 +5,7 @@ EXPORTS = {
     "editor_process": "EditorProcess Relation find_editor_process is_running",
     "input.keys": "UnknownKey encode",
     "input.typing_history": "RELEASED_BY",
-    "jsonrpc_messages": "encode_message excerpt_line parse_message",
+    "jsonrpc_messages": "MESSAGE_MAX encode_message excerpt_line parse_message",
     "keeper_client": "Keeper KeeperError KeeperHangs",
     "loopback_peer": "find_refusal",
     "open_shell": "COLS OWN_ID OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",

@@ -4,6 +4,8 @@ EXPORTS = {
     "feature_tools": "GET_PROMPT READ_RESOURCE",
     "features": "Features LISTS",
     "jsonrpc_connection": "INVALID_REQUEST METHOD_NOT_FOUND ConnectionLost RpcError",
+    "oauth_sign_ins": "SIGN_IN_SECONDS OAuthError",
+    "secret_store": "NAME BadSecret SecretStore",
     "server_state": "ServerState ServerUse",
     "server_trial": "ServerTrial try_server",
     "servers": "Route Servers",

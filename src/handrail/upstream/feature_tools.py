@@ -34,6 +34,10 @@ class Requester(Protocol):
         """The server's result. Raises Refusal, RpcError or ConnectionLost."""
         ...
 
+    def mask(self, text: str) -> str:
+        """The text without the values of secrets: what is recorded."""
+        ...
+
 
 class FeatureTool(Tool[FeatureInput, FeaturePlan]):
     """One kind of request, such as `resources/read`."""
@@ -73,7 +77,7 @@ class FeatureTool(Tool[FeatureInput, FeaturePlan]):
         except ConnectionLost as lost:
             raise Refusal(str(lost)) from None
         call.relay({"result": result})
-        return Result(text=_text_of(result)[:RECORDED_MAX], data={})
+        return Result(text=self._requester.mask(_text_of(result))[:RECORDED_MAX], data={})
 
 
 def build_feature_tools(requester: Requester) -> list[FeatureTool]:

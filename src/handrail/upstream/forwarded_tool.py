@@ -59,6 +59,10 @@ class Forwarder(Protocol):
         """The server's result. Raises Refusal, RpcError or ConnectionLost."""
         ...
 
+    def mask(self, text: str) -> str:
+        """The text without the values of secrets: what is recorded."""
+        ...
+
 
 class Definitions(Protocol):
     """The definitions of a server's tools."""
@@ -133,11 +137,12 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
             reply = await self._forwarder.forward(plan.tool, plan.arguments, call)
         except RpcError as error:
             call.relay({"error": error.wire})
-            raise Refusal(f"{self._server} answered with an error: {error.excerpt}") from None
+            message = self._forwarder.mask(error.excerpt)
+            raise Refusal(f"{self._server} answered with an error: {message}") from None
         except ConnectionLost as lost:
             raise Refusal(f"{lost} What the call did before is unknown.") from None
         call.relay({"result": reply})
-        result = _recorded(reply)
+        result = _recorded(reply, self._forwarder.mask)
         if reply.get("isError") is True:
             raise Refusal(result.text or f"{self._server} says that this failed.", result)
         return result
@@ -222,19 +227,31 @@ _PATH_MAX, _NAME_MAX = 4096, 255
 """Characters; file systems accept no more."""
 
 
-def _recorded(reply: Json) -> Result:
-    """A result as it is kept: its text, and its structured content if that is not too large."""
+def _recorded(reply: Json, mask: Callable[[str], str]) -> Result:
+    """A result as it is kept: its text, and its structured content if that is not too large, without secrets."""
     content = reply.get("content")
     blocks = [_block_text(each) for each in content] if isinstance(content, list) else []
-    text = "\n".join(blocks)
+    text = mask("\n".join(blocks))
     left = len(text) - RECORDED_MAX
     if left > 0:
         text = f"{text[:RECORDED_MAX]}\n… {left:,} characters left out …"
     data: Json = {}
     structured = reply.get("structuredContent")
     if isinstance(structured, dict) and len(json.dumps(structured)) <= RECORDED_MAX:
-        data["structured"] = structured
+        data["structured"] = _masked(structured, mask)
     return Result(text=text, data=data)
+
+
+def _masked(value: JsonValue, mask: Callable[[str], str]) -> JsonValue:
+    match value:
+        case str():
+            return mask(value)
+        case list():
+            return [_masked(each, mask) for each in value]
+        case dict():
+            return {name: _masked(each, mask) for name, each in value.items()}
+        case _:
+            return value
 
 
 def _block_text(block: JsonValue) -> str:

@@ -61,8 +61,16 @@ class ConnectionLost(Exception):
     """The connection ended before the answer came; the sentence says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """A request of ours that will not be answered, although the connection goes on."""
+
+    id: int | str
+    why: str
+
+
 class Line(Protocol):
-    """A transport of lines to a program."""
+    """A transport of messages to a server."""
 
     @property
     def why(self) -> str | None:
@@ -70,7 +78,7 @@ class Line(Protocol):
         ...
 
     def send(self, line: bytes) -> None: ...
-    async def receive(self) -> bytes | None: ...
+    async def receive(self) -> bytes | Undelivered | None: ...
     def give_up(self, why: str) -> None: ...
 
 
@@ -123,7 +131,10 @@ class JsonRpcConnection:
         """Receive messages until the connection is over; then fail the requests that are not answered."""
         try:
             while (line := await self._line.receive()) is not None:
-                await self._receive(line)
+                if isinstance(line, Undelivered):
+                    self._fail(line)
+                else:
+                    await self._receive(line)
                 await anyio.lowlevel.checkpoint()  # a flood must not hold the event loop
         finally:
             self._fail_all(ConnectionLost(self._line.why or f"{self._name} was ended."))
@@ -202,6 +213,12 @@ class JsonRpcConnection:
         else:
             request.error = _error_from(error)
         request.done.set()
+
+    def _fail(self, lost: Undelivered) -> None:
+        request = self._outgoing.get(lost.id) if isinstance(lost.id, int) else None
+        if request is not None and not request.done.is_set():
+            request.error = ConnectionLost(lost.why)
+            request.done.set()
 
     async def _progress(self, params: Json) -> None:
         token = params.get("progressToken")

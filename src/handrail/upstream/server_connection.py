@@ -17,6 +17,7 @@ from handrail.store.values import Json
 from handrail.terminal.jsonrpc_messages import encode_message
 from handrail.upstream.jsonrpc_connection import (
     METHOD_NOT_FOUND,
+    ConnectionLost,
     JsonRpcConnection,
     Line,
     Progress,
@@ -37,6 +38,11 @@ ROUNDS_MAX = 20
 """Times that a server of 2026-07-28 may ask for the same call again."""
 LIST_SECONDS = 30.0
 """Bounds one list of a server that hangs."""
+STREAMS_MAX = 100
+"""Resources of a server of 2026-07-28 that one client subscribes to."""
+ACKNOWLEDGE_SECONDS = 5.0
+RELISTEN_FIRST, RELISTEN_MAX = 1.0, 60.0
+"""Delays before a stream of notifications that ended is opened again."""
 SAMPLING_REFUSED = "Handrail lets no MCP server use the client's model. `sampling = true` in its `[[servers]]` entry allows it."
 _QUESTIONS = {
     "elicitation/create": "elicitation",
@@ -44,6 +50,7 @@ _QUESTIONS = {
     "sampling/createMessage": "sampling",
 }
 """What a server may ask, and the ability of the client that it needs. Only these abilities are passed on."""
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
 class ClientLink(Protocol):
@@ -96,6 +103,7 @@ class ServerConnection:
         self.name = name
         self._link, self._sampling, self._on_tools = link, sampling, on_tools
         self._group = group
+        self._line = line
         self._rpc = JsonRpcConnection(name, line, self, group)
         self.capabilities: Json = {}
         self.info: Json = {}
@@ -106,6 +114,9 @@ class ServerConnection:
         self._listing = anyio.Lock()
         self._must_list = False
         """A refresh waits, and will find all that changed until then."""
+        self._streams: dict[str, anyio.CancelScope] = {}
+        """Streams of a server of 2026-07-28 that tell of a resource, by its URI."""
+        self._unacknowledged: list[anyio.Event] = []
 
     def serve(self, link: ClientLink) -> None:
         """Ask this client from now on: one that was idle for long comes back with a new link."""
@@ -123,8 +134,20 @@ class ServerConnection:
             await self._discover()
         if self._link.log_level and self.has("logging") and self.protocol != MODERN:
             await self._rpc.request("logging/setLevel", {"level": self._link.log_level})
+        if self.protocol == MODERN and (wanted := self._wanted_changes):
+            self._group.start_soon(self._listen, anyio.CancelScope(), wanted)
         if self.has("tools"):
             await self._list_tools()
+
+    @property
+    def _wanted_changes(self) -> Json:
+        """The lists whose changes a server of 2026-07-28 can tell of."""
+        found: Json = {}
+        for name in ("tools", "prompts", "resources"):
+            capability = self.capabilities.get(name)
+            if isinstance(capability, dict) and capability.get("listChanged") is True:
+                found[f"{name}ListChanged"] = True
+        return found
 
     def has(self, capability: str) -> bool:
         return isinstance(self.capabilities.get(capability), dict)
@@ -133,6 +156,8 @@ class ServerConnection:
         self, method: str, params: Json, on_progress: Progress | None = None, origin: object = None
     ) -> Json:
         """Send a request of the client, and its answers to the server's questions. Raises RpcError or ConnectionLost."""
+        if self.protocol == MODERN and method in ("resources/subscribe", "resources/unsubscribe"):
+            return await self._subscribe(str(params.get("uri")), is_wanted=method == "resources/subscribe")
         asked, answers = params, cast("Json", {})
         for _ in range(ROUNDS_MAX):
             sent = self._envelope({**asked, **answers})
@@ -184,11 +209,62 @@ class ServerConnection:
         needs_link = method == "elicitation/create" and params.get("mode") == "url"
         return isinstance(ability, dict) and (not needs_link or "url" in ability)
 
+    async def _subscribe(self, uri: str, *, is_wanted: bool) -> Json:
+        """Open or close the stream for a resource, as a server of 2026-07-28 has it."""
+        known = self._streams.pop(uri, None)
+        if known is not None:
+            known.cancel()
+        if is_wanted and len(self._streams) >= STREAMS_MAX:
+            raise RpcError(
+                -32603, f"{STREAMS_MAX} resources of {self.name} are subscribed to, which is the most."
+            )
+        if is_wanted:
+            scope, acknowledged = anyio.CancelScope(), anyio.Event()
+            self._streams[uri] = scope
+            self._unacknowledged.append(acknowledged)
+            wanted: Json = {"resourceSubscriptions": [uri]}
+            self._group.start_soon(self._listen, scope, wanted)
+            with anyio.move_on_after(ACKNOWLEDGE_SECONDS):
+                await acknowledged.wait()
+        return {}
+
+    async def _listen(self, scope: anyio.CancelScope, wanted: Json) -> None:
+        """Keep a stream of notifications open, until the connection ends or the scope is cancelled."""
+        delay = RELISTEN_FIRST
+        with scope:
+            while True:
+                began = anyio.current_time()
+                try:
+                    await self._rpc.request("subscriptions/listen", self._envelope({"notifications": wanted}))
+                except RpcError as problem:
+                    log.info("%s has no stream of changes: %s", self.name, problem)
+                    return
+                except ConnectionLost:
+                    if self._line.why is not None:
+                        return
+                delay = (
+                    RELISTEN_FIRST
+                    if anyio.current_time() - began > RELISTEN_MAX
+                    else min(2 * delay, RELISTEN_MAX)
+                )
+                await anyio.sleep(delay)
+                if "toolsListChanged" in wanted:
+                    self._list_again()
+
+    def _list_again(self) -> None:
+        if not self._must_list:
+            self._must_list = True
+            self._group.start_soon(self._refresh_tools)
+
     async def hear(self, method: str, params: Json) -> None:
+        if method == "notifications/subscriptions/acknowledged":
+            for acknowledged in self._unacknowledged:
+                acknowledged.set()
+            self._unacknowledged.clear()
+            return
+        params = _without_subscription(params)
         if method == "notifications/tools/list_changed":
-            if not self._must_list:
-                self._must_list = True
-                self._group.start_soon(self._refresh_tools)
+            self._list_again()
             return
         if method.endswith("/list_changed"):
             kind = method.split("/")[1]
@@ -241,6 +317,8 @@ class ServerConnection:
             f"{prefix}/clientInfo": self._link.info or {"name": "handrail", "version": __version__},
             f"{prefix}/clientCapabilities": self._client_capabilities,
         }
+        if self._link.log_level:
+            envelope[f"{prefix}/logLevel"] = self._link.log_level
         return {**params, "_meta": envelope}
 
     async def _answer_questions(self, result: Json, origins: Sequence[object]) -> Json:
@@ -268,3 +346,13 @@ class ServerConnection:
                 listed = await self.list_all("tools/list", "tools")
             self.tools = read_definitions(self.name, listed)
         self._on_tools(self)
+
+
+def _without_subscription(params: Json) -> Json:
+    """The parameters of a notification without the name of our stream, which means nothing to the client."""
+    meta = params.get("_meta")
+    if not isinstance(meta, dict) or _SUBSCRIPTION not in meta:
+        return params
+    rest: Json = {name: value for name, value in meta.items() if name != _SUBSCRIPTION}
+    own: Json = {name: value for name, value in params.items() if name != "_meta"}
+    return {**own, "_meta": rest} if rest else own

@@ -1,5 +1,6 @@
 """The state of MCP servers: each running one, delays after failures, and what a person wants to know."""
 
+from collections.abc import Callable
 from dataclasses import field
 
 import anyio
@@ -7,6 +8,8 @@ import anyio
 from handrail.config import McpServerSection
 from handrail.lazy_dataclass import dataclass
 from handrail.terminal.pipe_process import PipeProcess
+from handrail.terminal.terminal import Terminal
+from handrail.upstream._transports import Transport
 from handrail.upstream.server_connection import ClientLink, ServerConnection
 
 
@@ -32,7 +35,7 @@ class ServerUse:
 
     client: str
     pid: int | None
-    """None while it is started."""
+    """None while it is started, and for a server over HTTP."""
     is_ready: bool
     lines: tuple[str, ...]
     """The last lines of its standard error."""
@@ -48,7 +51,7 @@ class RunningServer:
     started: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)
     connection: ServerConnection | None = None
-    process: PipeProcess | None = None
+    transport: Transport | None = None
     problem: str = ""
     users: int = 0
     """Requests in progress."""
@@ -57,6 +60,15 @@ class RunningServer:
     why: str = ""
     since: float = 0.0
     stop: anyio.Event = field(default_factory=anyio.Event)
+
+    def describe_use(self, mask: Callable[[str], str]) -> ServerUse:
+        process = process_of(self.transport)
+        return ServerUse(
+            client=str(self.link.info.get("name", "")),
+            pid=None if process is None else process.pid,
+            is_ready=self.connection is not None,
+            lines=() if self.transport is None else tuple(map(mask, self.transport.stderr_lines)),
+        )
 
     def end(self, why: str) -> None:
         self.why = self.why or why
@@ -82,3 +94,8 @@ class Retry:
     failures: int = 0
     at: float = 0.0
     problem: str = ""
+
+
+def process_of(transport: Transport | None) -> Terminal | None:
+    """The process of a server on stdio."""
+    return transport.terminal if isinstance(transport, PipeProcess) else None

@@ -6,12 +6,9 @@ serves; it is started again on the next use, after a delay that grows. Tools com
 
 import logging
 import math
-import os
-import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -26,16 +23,23 @@ from handrail.store.journal import Journal
 from handrail.store.mcp_servers import PinnedServer, ServerEnded, ServerStarted
 from handrail.store.values import Caller, Json
 from handrail.terminal.keeper_client import KeeperError
-from handrail.terminal.pipe_process import PipeProcess
+from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.upstream._tool_pins import ToolPins
+from handrail.upstream._transports import Transport, Transports, list_secrets
 from handrail.upstream.feature_tools import build_feature_tools
 from handrail.upstream.forwarded_tool import ForwardedTool, Place
 from handrail.upstream.jsonrpc_connection import ConnectionLost, Progress, RpcError
 from handrail.upstream.no_client import NoClient
+from handrail.upstream.secret_store import SecretStore
 from handrail.upstream.server_connection import ClientLink, ServerConnection
-from handrail.upstream.server_state import Retry, RunningServer, ServerState, ServerUse
+from handrail.upstream.server_state import Retry, RunningServer, ServerState, ServerUse, process_of
 from handrail.upstream.tool_definition import ToolDefinition
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from handrail.upstream.oauth_sign_ins import OAuthSignIns
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +83,7 @@ class Servers:
         journal: Journal,
         toolbox: dict[str, Tool[Any, Any]],
         place: Place,
+        secrets: SecretStore,
         *,
         is_held: Callable[[], bool],
         is_open: Callable[[str], bool],
@@ -88,7 +93,11 @@ class Servers:
         self.configured = {each.name: each for each in sections}
         """All entries by name, also those that are not enabled."""
         self._sections = {each.name: each for each in sections if each.enabled}
-        self._terminals, self._environment, self._journal = terminals, environment, journal
+        self._terminals, self._journal = terminals, journal
+        self._transports = Transports(
+            terminals, environment, secrets, self._sections, lambda: self._group, self.forgive
+        )
+        self.secrets = secrets
         self._toolbox, self._place = toolbox, place
         self._is_held, self._is_open = is_held, is_open
         self._pins = ToolPins(journal, ())
@@ -179,6 +188,24 @@ class Servers:
         """Servers whose tools were never listed."""
         return [name for name in self._sections if not self._pins.is_known(name)]
 
+    @property
+    def needed_secrets(self) -> dict[str, list[str]]:
+        """The names of the secrets that each server needs."""
+        return {name: list_secrets(section) for name, section in self._sections.items()}
+
+    def mask(self, text: str) -> str:
+        """The text without the values of secrets."""
+        return self.secrets.mask(text)
+
+    @property
+    def sign_ins(self) -> "OAuthSignIns":
+        """The sign-ins to servers over HTTP."""
+        return self._transports.sign_ins
+
+    def forgive(self) -> None:
+        """A person changed a secret: start servers that failed on the next use, without delay."""
+        self._retries.clear()
+
     def capabilities(self, name: str) -> Json:
         return self._pins.capabilities(name)
 
@@ -231,6 +258,10 @@ class Servers:
             async with self.using(name, key, link):
                 return
 
+    def find_problem(self, tool: str, server: str) -> str:
+        """Why a server could not be started, if its tools are unknown because of that; else empty."""
+        return "" if tool in self._toolbox else self._state(server).last_problem
+
     def close(self, key: str) -> None:
         """A client has left: end its servers, once its calls that go on have ended."""
         self._retries = {at: each for at, each in self._retries.items() if at[1] != key}
@@ -260,19 +291,11 @@ class Servers:
     def uses(self, name: str, key: str | None = None) -> list[ServerUse]:
         """The processes of a server, each with the client that it serves; with a key, of that client only."""
         found = [each for at, each in self._running.items() if at[0] == name and key in (None, at[1])]
-        return [
-            ServerUse(
-                client=str(each.link.info.get("name", "")),
-                pid=None if each.process is None else each.process.terminal.pid,
-                is_ready=each.connection is not None,
-                lines=() if each.process is None else each.process.stderr_lines,
-            )
-            for each in found
-        ]
+        return [each.describe_use(self.mask) for each in found]
 
     async def _find(self, name: str, key: str, link: ClientLink) -> RunningServer:
         while (running := self._running.get((name, key))) is not None:
-            if not running.stop.is_set() and (running.process is None or running.process.why is None):
+            if not running.stop.is_set() and (running.transport is None or running.transport.why is None):
                 running.serve(link)
                 return running
             await running.ended.wait()
@@ -302,14 +325,12 @@ class Servers:
         """Run one server from its start to the end of its process tree."""
         name = running.section.name
         try:
-            env = {**self._environment(running.section.env_pass), **running.section.env}
-            command = find_command(running.section.command, env)
-            process = await PipeProcess.start(self._terminals, name, command, _folder(running, env), env)
-            running.process = process
+            transport = await self._transports.open(running.section, running.link.workspace)
+            running.transport = transport
             try:
-                await self._serve(running, process)
+                await self._serve(running, transport)
             finally:
-                process.close()
+                transport.close()
         except (KeeperError, Refusal) as problem:
             running.problem = f"{name} could not be started. {problem}"
             self._note_failure(running)
@@ -319,28 +340,28 @@ class Servers:
             running.started.set()
             running.ended.set()
 
-    async def _serve(self, running: RunningServer, process: PipeProcess) -> None:
+    async def _serve(self, running: RunningServer, transport: Transport) -> None:
         try:
             async with anyio.create_task_group() as group:
                 connection = ServerConnection(
                     running.section.name,
-                    process,
+                    transport,
                     running.link,
                     group,
                     sampling=running.section.sampling,
                     on_tools=self._see_tools,
                     on_list_changed=self._note_list,
                 )
-                group.start_soon(process.run)
+                group.start_soon(transport.run)
                 group.start_soon(connection.run)
-                if await self._open(running, connection, process):
-                    group.start_soon(self._give_up_when_stopped, running, process)
-                    await process.over.wait()
+                if await self._open(running, connection, transport):
+                    group.start_soon(self._give_up_when_stopped, running, transport)
+                    await transport.over.wait()
                 group.cancel_scope.cancel()
         finally:
-            await self._end(running, process)
+            await self._end(running, transport)
 
-    async def _open(self, running: RunningServer, connection: ServerConnection, process: PipeProcess) -> bool:
+    async def _open(self, running: RunningServer, connection: ServerConnection, transport: Transport) -> bool:
         """Shake hands; False if the server does not answer in time, or not as it should."""
         seconds = running.section.start_seconds
         try:
@@ -353,25 +374,27 @@ class Servers:
         except ConnectionLost as lost:
             running.problem = f"{connection.name} could not be started: {lost}"
         if running.problem:
-            process.give_up(running.problem)
+            transport.give_up(running.problem)
             return False
         running.since = anyio.current_time()
         self._see_tools(connection)
-        self._note_start(running, connection, process)
+        self._note_start(running, connection, process_of(transport))
         running.connection = connection
         running.started.set()
         return True
 
-    async def _give_up_when_stopped(self, running: RunningServer, process: PipeProcess) -> None:
+    async def _give_up_when_stopped(self, running: RunningServer, transport: Transport) -> None:
         await running.stop.wait()
-        process.give_up(running.why)
+        transport.give_up(running.why)
 
-    async def _end(self, running: RunningServer, process: PipeProcess) -> None:
+    async def _end(self, running: RunningServer, transport: Transport) -> None:
         name, state = running.section.name, self._state(running.section.name)
-        process.give_up("It was ended with Handrail.")
-        await process.stop()
-        why = process.why or ""
-        state.said = process.stderr_lines or state.said
+        transport.give_up("It was ended with Handrail.")
+        await transport.stop()
+        why = self.mask(transport.why or "")
+        said = tuple(map(self.mask, transport.stderr_lines))
+        process = process_of(transport)
+        state.said = said or state.said
         is_young = running.since == 0 or anyio.current_time() - running.since < STABLE_SECONDS
         if not running.stop.is_set() and self._group is not None and is_young:
             running.problem = running.problem or why
@@ -381,12 +404,13 @@ class Servers:
                 ServerEnded(
                     server=name,
                     client=str(running.link.info.get("name", "")),
-                    terminal=process.terminal.id,
+                    terminal="" if process is None else process.id,
                     why=why,
-                    said=process.stderr_lines[-10:],
+                    said=said[-10:],
                 )
             )
-        self._terminals.release(process.terminal.id)
+        if process is not None:
+            self._terminals.release(process.id)
 
     def _state(self, name: str) -> ServerState:
         return self.states.setdefault(name, ServerState())
@@ -400,7 +424,9 @@ class Servers:
         state = self._state(running.section.name)
         state.last_problem, state.has_failed = running.problem, True
 
-    def _note_start(self, running: RunningServer, connection: ServerConnection, process: PipeProcess) -> None:
+    def _note_start(
+        self, running: RunningServer, connection: ServerConnection, process: Terminal | None
+    ) -> None:
         info, state = connection.info, self._state(connection.name)
         state.has_failed, state.protocol = False, connection.protocol
         state.version = f"{info.get('name', '')} {info.get('version', '')}".strip()[:200]
@@ -409,8 +435,8 @@ class Servers:
                 ServerStarted(
                     server=connection.name,
                     client=str(running.link.info.get("name", "")),
-                    terminal=process.terminal.id,
-                    pid=process.terminal.pid,
+                    terminal="" if process is None else process.id,
+                    pid=0 if process is None else process.pid,
                     version=state.version,
                     protocol=connection.protocol,
                 )
@@ -466,22 +492,5 @@ class Servers:
         self._note_tools()
 
 
-def _folder(running: RunningServer, env: Mapping[str, str]) -> str:
-    home = env.get("HOME") or "/"
-    return str(Path(home, running.section.cwd or running.link.workspace or home))
-
-
 def _route_from(caller: Caller) -> Route:
     return Route(key=caller.key, link=NoClient(caller))
-
-
-def find_command(command: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
-    """The command with an absolute program: a file of the project must not take its place. Raises Refusal."""
-    program, *arguments = command
-    if "/" in program:
-        return str(Path(env.get("HOME") or "/", Path(program).expanduser())), *arguments
-    folders = [folder for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
-    found = shutil.which(program, path=os.pathsep.join(folders) or os.defpath)
-    if found is None:
-        raise Refusal(f"There is no program {program} on the PATH it was given.")
-    return found, *arguments

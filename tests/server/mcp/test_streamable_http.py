@@ -27,6 +27,7 @@ from handrail.server.mcp.streamable_http import (
     Sessions,
     StreamableHttp,
 )
+from handrail.upstream.secret_store import SecretStore
 from handrail.upstream.servers import Servers
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
@@ -76,6 +77,7 @@ async def test_an_mcp_server_ends_when_its_client_was_idle_and_starts_again_when
             here.journal,
             cast("dict[str, Any]", here.gate.toolbox),
             lambda _caller, _path: None,
+            SecretStore(tmp_path / "secrets.json"),
             is_held=lambda: False,
             is_open=lambda call: call in here.gate.open,
         )

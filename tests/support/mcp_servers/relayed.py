@@ -73,6 +73,7 @@ def tools() -> list[Json]:
         {"name": "crashes", "inputSchema": ANY},
         {"name": "floods", "inputSchema": ANY},
         {"name": "facts", "inputSchema": ANY},
+        {"name": "forbidden", "inputSchema": ANY},
         {"name": "x" * 60, "inputSchema": ANY},
         {"name": "bad name", "inputSchema": ANY},
         {"name": "twice", "inputSchema": ANY},

@@ -110,11 +110,11 @@ def build_server_view(section: McpServerSection, servers: Servers, counts: Serve
     state, uses = servers.states.get(name, ServerState()), servers.uses(name)
     return ServerView(
         name=name,
-        target=clean(shlex.join(section.command)),
+        target=clean(section.url or shlex.join(section.command)),
         state=_find_state(section, servers, state, uses),
         problem=clean(state.last_problem) if state.has_failed else "",
         cwd=section.cwd,
-        variables=sorted(section.env),
+        variables=sorted({*section.env, *section.secrets}),
         passed=list(section.env_pass),
         sampling=section.sampling,
         version=clean(state.version),

@@ -6,7 +6,7 @@ A client of MCP 2025 is asked with requests of our own. One of 2026-07-28 takes 
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, cast
@@ -89,8 +89,15 @@ class ForwardedRequest:
 class McpClientLink:
     """One client. Implements `ClientLink` of `upstream`."""
 
-    def __init__(self, key: str, context: Context, workspace: str | None) -> None:
+    def __init__(
+        self,
+        key: str,
+        context: Context,
+        workspace: str | None,
+        on_resource_change: Callable[[str, str, Json], None] | None = None,
+    ) -> None:
         self.key = key
+        self._on_resource_change = on_resource_change
         self.workspace = workspace
         self.log_level = ""
         self.has_left = False
@@ -101,6 +108,9 @@ class McpClientLink:
     def update(self, context: Context) -> None:
         """Note the latest request: a client of 2026-07-28 names itself and its abilities in each."""
         self._context = context
+        level = (_meta_in(context) or {}).get(LOG_LEVEL_META_KEY)
+        if isinstance(level, str) and not self.is_legacy:
+            self.log_level = level
 
     @property
     def info(self) -> Json:
@@ -161,6 +171,10 @@ class McpClientLink:
     async def notify(self, method: str, params: Json) -> None:
         latest = self.requests[-1] if self.requests else None
         is_log = method == "notifications/message"
+        if method == "notifications/resources/updated" and not self.is_legacy:
+            if self._on_resource_change is not None:
+                self._on_resource_change(self.key, method, params)
+            return
         if is_log and not self.is_legacy and LOG_LEVEL_META_KEY not in (_meta_of(latest) or {}):
             return  # a client of 2026-07-28 asks for log messages in each request
         with (
@@ -226,7 +240,11 @@ def name_server_in_links(server: str, data: JsonValue) -> JsonValue:
 
 
 def _meta_of(request: ForwardedRequest | None) -> Json | None:
-    meta = None if request is None else (request.context.params or {}).get("_meta")
+    return None if request is None else _meta_in(request.context)
+
+
+def _meta_in(context: Context) -> Json | None:
+    meta = (context.params or {}).get("_meta")
     return cast("Json", meta) if isinstance(meta, dict) else None
 
 

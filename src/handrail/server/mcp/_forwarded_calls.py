@@ -46,7 +46,13 @@ Submit = Callable[
     Awaitable[Reply | None],
 ]
 """Submit a call: context, tool, input, what to do with the opened call, and how to report that it goes on."""
+IsDenied = Callable[[Context, str, Json], Awaitable[bool]]
+"""Whether the rules deny a call as it is known now: context, tool, input."""
 Wrap = Callable[[Reply], types.CallToolResult]
+
+
+class _NotStarted(Exception):
+    """The server of an unknown tool could not be started: the sentence says why."""
 
 
 class ForwardedCalls:
@@ -58,11 +64,13 @@ class ForwardedCalls:
         self._links: dict[str, McpClientLink] = {}
         self._paused: dict[str, tuple[str, ForwardedRequest]] = {}
         """Requests of clients of 2026-07-28 that ended with a question: the client's key and the request, by state."""
+        self.on_resource_change: Callable[[str, str, Json], None] | None = None
+        """Called for a client of 2026-07-28: its key, and the method and parameters of the notification."""
 
     def link(self, key: str, context: Context, workspace: str | None) -> McpClientLink:
         link = self._links.get(key)
         if link is None:
-            link = self._links[key] = McpClientLink(key, context, workspace)
+            link = self._links[key] = McpClientLink(key, context, workspace, self.on_resource_change)
         link.update(context)
         return link
 
@@ -98,16 +106,20 @@ class ForwardedCalls:
         forwarded: list[JsonValue] = [_widened(tool.listed) for tool in self.servers.list_tools(link.key)]
         return {**own, "tools": [*(tools if isinstance(tools, list) else []), *forwarded]}
 
-    async def call(self, link: McpClientLink, context: Context, submit: Submit, wrap: Wrap) -> Json:
+    async def call(
+        self, link: McpClientLink, context: Context, submit: Submit, is_denied: IsDenied, wrap: Wrap
+    ) -> Json:
         """Make the call, or continue the one whose questions the client now answers. Raises MCPError."""
         params = cast("Json", context.params)
         request = self._resume(link, context, params) or ForwardedRequest(context)
         link.requests.append(request)
         try:
             if request.call is None:
-                reply = await self._submit(link, request, params, submit)
+                reply = await self._submit(link, request, params, submit, is_denied)
             else:
                 reply = await self._wait(request, request.call)
+        except _NotStarted as problem:
+            return _shape(context, {"content": [_text(str(problem))], "isError": True})
         finally:
             request.is_answered = True
             link.requests.remove(request)
@@ -118,14 +130,22 @@ class ForwardedCalls:
         return _shape(context, _answer(reply, wrap))
 
     async def _submit(
-        self, link: McpClientLink, request: ForwardedRequest, params: Json, submit: Submit
+        self,
+        link: McpClientLink,
+        request: ForwardedRequest,
+        params: Json,
+        submit: Submit,
+        is_denied: IsDenied,
     ) -> Reply | None:
         name, arguments = str(params["name"]), params.get("arguments") or {}
         if not isinstance(arguments, dict):
             raise MCPError(types.INVALID_PARAMS, "`arguments` has to be an object.")
         server = name.partition(SEPARATOR)[0]
-        if server in self.servers.names:
+        is_stopped = server in self.servers.names and not self.servers.connection(server, link.key)
+        if is_stopped and not await is_denied(request.context, name, arguments):
             await self.servers.prepare(server, link.key, link)
+            if problem := self.servers.find_problem(name, server):
+                raise _NotStarted(problem)
         reported = anyio.Event()
 
         async def on_progress(progress: Json) -> None:

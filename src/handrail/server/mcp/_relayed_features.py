@@ -44,7 +44,7 @@ class RelayedFeatures:
 
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
-        self._features = Features(servers)
+        self.features = self._features = Features(servers)
 
     def relayed_capabilities(self) -> list[str]:
         """What some server may have."""

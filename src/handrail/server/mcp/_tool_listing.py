@@ -14,7 +14,6 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from handrail.gate.tool import Toolbox
 from handrail.lazy_dataclass import dataclass
@@ -51,11 +50,9 @@ class ChangingServer(Server[Any]):
         own = super().get_capabilities(
             notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
         )
-        # Clients of 2026-07-28 would have to subscribe with `subscriptions/listen`, which is not relayed.
-        changes = protocol_version not in MODERN_PROTOCOL_VERSIONS
         known: dict[str, object] = {
-            "resources": types.ResourcesCapability(subscribe=changes, list_changed=changes),
-            "prompts": types.PromptsCapability(list_changed=changes),
+            "resources": types.ResourcesCapability(subscribe=True, list_changed=True),
+            "prompts": types.PromptsCapability(list_changed=True),
             "completions": types.CompletionsCapability(),
             "logging": types.LoggingCapability(),
         }
@@ -94,10 +91,14 @@ class ToolListing:
         self._told[_connection_of(context)] = _Told(caller, names, self._version())
         return types.ListToolsResult(tools=[*(self._described[name] for name in names), self._last])
 
-    async def announce(self, changed: Bell) -> None:
-        """Notify each client for which other tools are listed than it knows, after each ring; until cancelled."""
+    async def announce(self, changed: Bell, on_change: Callable[[], None]) -> None:
+        """Notify each client for which other tools are listed than it knows, after each ring; until cancelled.
+
+        `on_change` is called after each ring too, for clients that subscribe.
+        """
         while True:
             rung = changed.next()
+            on_change()
             for connection, told in list(self._told.items()):
                 if self._names(told.caller) != told.names or told.version != self._version():
                     await _notify(connection)

@@ -29,6 +29,7 @@ from handrail.server.mcp._client_link import McpClientLink
 from handrail.server.mcp._client_timeouts import longest_wait
 from handrail.server.mcp._forwarded_calls import ForwardedCalls
 from handrail.server.mcp._relayed_features import METHODS, RelayedFeatures
+from handrail.server.mcp._subscriptions import Subscriptions
 from handrail.server.mcp._tool_listing import ChangingServer, ToolListing
 from handrail.server.mcp.tool_results import failed_result, output_schema, refused_result, to_result
 from handrail.store.bell import Bell
@@ -77,6 +78,9 @@ class McpServers:
         self.gate = gate
         self.forwarded = None if upstream is None else ForwardedCalls(upstream, wait_seconds)
         self._features = None if upstream is None else RelayedFeatures(upstream)
+        self._subscriptions = Subscriptions(upstream, self._features and self._features.features)
+        if self.forwarded is not None:
+            self.forwarded.on_resource_change = self._subscriptions.note_resource
         self._hooks = hooks
         self._wait_seconds = wait_seconds
         described = {name: _describe_tool(tool) for name, tool in gate.toolbox.items() if tool.listed}
@@ -103,6 +107,11 @@ class McpServers:
             arguments = cast("Json", params.get("arguments") or {})
             return to_wire(await self._call(line, ctx, str(params["name"]), arguments))
 
+        async def listen(
+            context: Context, params: types.SubscriptionsListenRequestParams
+        ) -> types.SubscriptionsListenResult:
+            return await self._listen(line, context, params)
+
         server = ChangingServer(
             "handrail",
             version=__version__,
@@ -110,6 +119,7 @@ class McpServers:
             instructions=INSTRUCTIONS,
             on_list_tools=list_tools,
             on_call_tool=call_tool,
+            on_subscriptions_listen=listen,
         )
         server.more = self._features and self._features.relayed_capabilities
         # In the place of the SDK's own, which creates tracing spans that are not collected.
@@ -127,11 +137,16 @@ class McpServers:
             return self._list_with_forwarded(forwarded, line, context, call_next)
         if forwarded.is_forwarded(context):
             submit = partial(self._submit_forwarded, line)
-            return forwarded.call(self._link(forwarded, line, context), context, submit, self._result)
+            is_denied = partial(self._is_denied, line)
+            link = self._link(forwarded, line, context)
+            return forwarded.call(link, context, submit, is_denied, self._result)
         if context.method in METHODS and self._features is not None:
             link = self._link(forwarded, line, context)
             return self._features.handle(link, context, partial(self._submit_read, line, context))
         return None
+
+    async def _is_denied(self, line: ConnectionHooks, context: Context, tool: str, arguments: Json) -> bool:
+        return await self.gate.drafts.is_denied(tool, arguments, line.caller(context))
 
     async def _list_with_forwarded(
         self, forwarded: ForwardedCalls, line: ConnectionHooks, context: Context, call_next: CallNext
@@ -174,9 +189,17 @@ class McpServers:
         hooks = replace(line, opened=opened_both)
         return await self._submit(hooks, context, tool, arguments, report)
 
+    async def _listen(
+        self, line: ConnectionHooks, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        key = line.caller(context).key if line.key is None else line.key(context)
+        has_servers = self.forwarded is not None and self.forwarded.servers.names
+        link = self._link(self.forwarded, line, context) if self.forwarded and has_servers else None
+        return await self._subscriptions.serve(key, link, context, params, line.gone(context))
+
     async def announce_tools(self, changed: Bell) -> None:
         """Notify clients after each ring of which other tools are there now; until cancelled."""
-        await self._tools.announce(changed)
+        await self._tools.announce(changed, self._subscriptions.note_tools)
 
     def client_left(self, key: str) -> None:
         """End the MCP servers that ran for a connection."""

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.gate.tool import Refusal
-from handrail.upstream.servers import find_command
+from handrail.upstream._transports import find_command
 
 
 def test_a_program_of_the_project_does_not_take_the_place_of_one_on_the_path() -> None:
