@@ -192,6 +192,46 @@ async def test_a_newcomer_talks_with_the_demo_agent(
             assert "Paragraph 2" in saved.read_text()
 
 
+WATCH_START = """() => {
+    window.waited = null;
+    addEventListener("keydown", ({ key }) => {
+        if (key !== "Enter") return;
+        const began = performance.now();
+        const watch = new MutationObserver(() => {
+            if (!document.querySelector("[data-start], [data-doing]")) return;
+            window.waited = performance.now() - began;
+            watch.disconnect();
+        });
+        watch.observe(document.body, { subtree: true, childList: true });
+    }, { capture: true, once: true });
+}"""
+
+
+async def test_what_happens_is_shown_within_200_ms_of_a_message(
+    shared_home: Home, shared_person: Person, browser: Browser, workspace: Path
+) -> None:
+    gone = workspace / "gone"
+    gone.mkdir()
+    await shared_person.post("folders/trust", {"folder": str(gone), "config": None})
+    gone.rmdir()
+    async with signed_in(browser, shared_person) as tab:
+        await go(tab)
+        await tab.page.keyboard.press("n")
+        await room(tab).get_by_role("radio", name="Demo").check()
+        folders = room(tab).get_by_role("combobox", name="Folder")
+        assert str(gone) not in await folders.inner_text(), "a folder that is gone is not offered"
+        await folders.select_option("…")
+        await room(tab).get_by_label("Path of the folder").fill(str(workspace))
+        for text in ("hello", "hello again"):
+            await tab.page.evaluate(WATCH_START)
+            await field(tab).fill(text)
+            await field(tab).press("Enter")
+            waited: float = await eventually(lambda: tab.page.evaluate("window.waited"))
+            assert 0 < waited < 200, waited
+            await expect(pane(tab).get_by_role("button", name="Stop")).to_have_count(0, timeout=MS)
+            await expect(pane(tab).locator("[data-start]")).to_have_count(0, timeout=MS)
+
+
 async def test_a_search_that_failed_is_repeated_while_its_words_stand(
     shared_person: Person, workspace: Path, tab: Tab
 ) -> None:

@@ -64,7 +64,10 @@ REGRESSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "M6": (
         "folders that are gone are offered",
-        ("tests/browser/test_approvals_page.py::test_the_rules_are_tested_made_and_revoked_in_their_view",),
+        (
+            "tests/browser/test_approvals_page.py::test_the_rules_are_tested_made_and_revoked_in_their_view",
+            "tests/browser/test_threads_page.py::test_what_happens_is_shown_within_200_ms_of_a_message",
+        ),
     ),
     "M7": (
         "a loop of echo is high risk, and a downloaded script run as root is not called that",
