@@ -315,6 +315,10 @@ class RuleSection(Section):
     """Host name, or `*.example.org`."""
     server: Named | None = None
     """Only calls of this MCP server behind the gate, by its name in `[[servers]]`."""
+    arguments: Annotated[
+        dict[Named, Annotated[str, Field(max_length=4000)] | int | bool], Field(max_length=60)
+    ] = {}
+    """Only calls of an MCP server with these arguments: name and glob. `*` matches all but `/`, `**` anything."""
     agent: Named | None = None
     """Only calls of clients with this name; `*` is a wildcard."""
     match: Annotated[tuple[Pattern, ...], Field(max_length=50)] = ()

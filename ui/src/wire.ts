@@ -2757,6 +2757,14 @@ export interface components {
              */
             action: "read" | "write" | "delete" | "run" | "connect" | "type" | "stop" | "recall" | "plan";
             /**
+             * Arguments
+             * @default []
+             */
+            arguments: [
+                string,
+                string | null
+            ][];
+            /**
              * Calm
              * @default false
              */
@@ -4792,6 +4800,14 @@ export interface components {
         Rule: {
             /** Agent */
             agent?: string | null;
+            /**
+             * Arguments
+             * @default []
+             */
+            arguments: [
+                string,
+                string
+            ][];
             /** Command */
             command?: string | null;
             /**
@@ -4875,6 +4891,10 @@ export interface components {
         RuleBody: {
             /** Agent */
             agent?: string | null;
+            /** Arguments */
+            arguments?: {
+                [key: string]: string;
+            };
             /** Command */
             command?: string | null;
             /**

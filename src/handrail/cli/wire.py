@@ -417,6 +417,7 @@ class Choice(TypedDict):
 
 class Claim(TypedDict):
     action: Literal["connect", "delete", "plan", "read", "recall", "run", "stop", "type", "write"]
+    arguments: list[tuple[str, str | None]]
     calm: bool
     inside: bool
     opaque: str
@@ -1375,6 +1376,7 @@ class Result(TypedDict):
 
 class Rule(TypedDict):
     agent: str | None
+    arguments: list[tuple[str, str]]
     command: str | None
     disabled: bool
     effect: Literal["allow", "ask", "deny"]
@@ -1403,6 +1405,7 @@ class RuleAdded(TypedDict):
 
 class RuleBody(TypedDict):
     agent: NotRequired[str | None]
+    arguments: NotRequired[dict[str, str]]
     command: NotRequired[str | None]
     effect: NotRequired[Literal["allow", "ask", "deny"]]
     expires_in: NotRequired[int | None]

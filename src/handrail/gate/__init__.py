@@ -10,6 +10,7 @@ EXPORTS = {
     "restore": "restore",
     "risk": "Assessment CallAssessment READERS assess_call",
     "rules.accepted_policy": "AcceptedPolicy FoundPolicy",
+    "rules.arguments": "flatten_arguments",
     "rules.explanation": "Explanation ListedRule Step explain",
     "rules.matching": "AGENT_WORK CLIENT_WORK",
     "rules.pause": "Pause",

@@ -178,7 +178,7 @@ RULE_KINDS = (
 
 def encode_rule(rule: Rule) -> str:
     """A rule as JSON. Fields that are newer than stored digests of rules are left out where they say nothing."""
-    newer = {name for name in ("disabled", "rank") if not getattr(rule, name)}
+    newer = {name for name in ("arguments", "disabled", "rank") if not getattr(rule, name)}
     return _rule_adapter().dump_json(rule, exclude=newer).decode()
 
 

@@ -80,6 +80,8 @@ class Claim:
     """It is a part of a command line that provably only reads files in the workspace and prints."""
     server: str = ""
     """The MCP server that would do it; empty for what Handrail or the agent does."""
+    arguments: tuple[tuple[str, str | None], ...] = ()
+    """What that server is given, as rules match it: flat names and their text; None for what cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,8 @@ class Rule:
     """A glob, relative to the workspace or absolute: `src/**`, `*.md`."""
     host: str | None = None
     server: str | None = None
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Arguments of a forwarded call and their globs; all of them must match."""
     agent: str | None = None
     """A client's reported name; may contain `*`."""
     scope: Scope = "user"

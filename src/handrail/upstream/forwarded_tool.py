@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from handrail.gate.rules.arguments import flatten_arguments
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, DiffPreview, Json, Result
@@ -120,7 +121,14 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
     def _claims(self, tool: ToolDefinition, arguments: Json, caller: Caller, changed: str) -> Iterator[Claim]:
         """The use of the tool, and what its arguments name on this machine."""
         name = f"{tool.server} {tool.own_name}"
-        yield Claim(action="run", resource=name, inside=True, opaque=changed, server=tool.server)
+        yield Claim(
+            action="run",
+            resource=name,
+            inside=True,
+            opaque=changed,
+            server=tool.server,
+            arguments=flatten_arguments(arguments),
+        )
         paths = list(dict.fromkeys(find_paths(arguments)))
         for path in paths[:PATHS_MAX]:
             claim = self._place(caller, path)

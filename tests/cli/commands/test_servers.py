@@ -57,6 +57,17 @@ def test_a_server_is_added_tried_used_and_removed_without_a_restart(alone: Home,
         assert "hello" in str(agent.answer(asked))
     assert alone.ok("servers", "--json").json[0]["calls_hour"] == 1
 
+    added = alone.ok("rules", "add", "allow", "--tool", "git__echo", "--argument", "text=hel*").out
+    assert "git__echo with text = `hel*`" in added
+    tested = [
+        alone.ok("rules", "test", "--tool", "git__echo", "--input", json.dumps({"text": text}), "--json").json
+        for text in ("help", "other", ["help"])
+    ]
+    assert [each["effect"] for each in tested] == ["allow", "ask", "ask"]
+    (rule, *_) = [each for each in alone.ok("rules", "--json").json if each["arguments"]]
+    edited = alone.ok("rules", "edit", rule["id"], "--effect", "deny", "--json").json
+    assert edited["arguments"] == [["text", "hel*"]]
+
     restarted = alone.ok("restart").out
     assert "Taken up" not in restarted, "the entries were accepted when they were added"
     assert alone.ok("status", "--json").json["pid"] != pid
@@ -96,7 +107,7 @@ def test_what_fails_is_said_and_nothing_is_changed(handrail: Home, tmp_path: Pat
     assert (again.code, "already" in again.err) == (1, True)
     assert handrail.run("servers", "add", "Bad Name", "--", "true").code == 1
     assert handrail.run("servers", "add", "empty").code == 2
-    assert "KEY=VALUE" in handrail.run("servers", "add", "x", "--env", "KEY", "--", "true").err
+    assert "NAME=TEXT" in handrail.run("servers", "add", "x", "--env", "KEY", "--", "true").err
     assert handrail.run("servers", "test", "nothing").code == 1
     handrail.ok("servers", "remove", "bad")
 

@@ -43,7 +43,7 @@ function edited(approval: TrackedApproval | null, input: Json): EditView {
     risk: high ? "high" : "medium",
     reasons: high ? ["publishes to a remote"] : ["runs a command"],
     risks: [{ level: high ? "high" : "medium", reasons: high ? ["publishes to a remote"] : ["runs a command"] }],
-    claims: [{ action: "run", resource: command, inside: true, protected: false, words: command.split(" "), opaque: "", calm: false, reads: false, server: "" }],
+    claims: [{ action: "run", resource: command, inside: true, protected: false, words: command.split(" "), opaque: "", calm: false, reads: false, server: "", arguments: [] }],
     preview: approval?.preview ?? null,
     tells: `The person changed command to: ${command}`,
   };

@@ -96,7 +96,7 @@ export const change: DiffPreview = {
 };
 
 export function claim(action: Claim["action"], resource: string, facts: Partial<Claim> = {}): Claim {
-  return { action, resource, inside: true, protected: false, words: action === "run" ? resource.split(" ") : [], opaque: "", calm: false, reads: false, server: "", ...facts };
+  return { action, resource, inside: true, protected: false, words: action === "run" ? resource.split(" ") : [], opaque: "", calm: false, reads: false, server: "", arguments: [], ...facts };
 }
 
 export function suggested(command: string, claims: number[], facts: Partial<Suggestion> = {}): NonNullable<TrackedApproval["suggestions"]>[number] {

@@ -10,7 +10,7 @@ function rule(id: string, effect: Effect, words: string, facts: Partial<Rule> = 
   const builtin = about.builtin ?? false;
   return {
     rule: {
-      id, effect, disabled: false, rank: 0, tool: null, command: null, path: null, host: null, server: null, agent: null, scope: "user", workspace: null, session: null,
+      id, effect, disabled: false, rank: 0, tool: null, command: null, path: null, host: null, server: null, arguments: [], agent: null, scope: "user", workspace: null, session: null,
       expires_at: null, source: "", note: "", match: [], not_match: [], ...facts,
     },
     words, builtin, removable: !builtin && !facts.source?.includes(".toml"), in_force: true, says: "", hits: 0, last_used_at: null, last_call: null,

@@ -5,7 +5,7 @@ import type { Claim, PartRisk, Preview } from "../api/types.ts";
 import { claimPlace, claimReasons, reasonsText, repeatsPreview } from "./claimText.ts";
 
 function run(resource: string, facts: Partial<Claim> = {}): Claim {
-  return { action: "run", resource, inside: true, protected: false, words: resource.split(" "), opaque: "", calm: false, reads: false, server: "", ...facts };
+  return { action: "run", resource, inside: true, protected: false, words: resource.split(" "), opaque: "", calm: false, reads: false, server: "", arguments: [], ...facts };
 }
 
 const deletes: PartRisk = { level: "high", reasons: ["deletes files"] };

@@ -14,34 +14,28 @@ import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command, plain_app
-from handrail.cli.commands import accept_policy
+from handrail.cli.commands import accept_policy, rule_test
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, workspace
-from handrail.cli.render.approval_card import action_verb, part_remarks
 from handrail.cli.render.formats import (
     find_by_prefix,
     format_ago,
     format_count,
     format_effect,
     format_minute,
-    format_risk,
+    parse_assignment,
     parse_duration,
-    parse_json_object,
 )
 from handrail.cli.render.output import Piece, note, print_json, print_table, say, width
 
 if TYPE_CHECKING:
     from handrail.cli.wire import (
-        PartView,
         ProposedView,
         Rule,
         RuleBody,
         RulesView,
         RuleView,
-        StepView,
-        TestBody,
-        TestView,
     )
 
 MOST_SUGGESTED = 3
@@ -70,6 +64,7 @@ def add_to(app: typer.Typer) -> None:
         "handrail rules add deny 'git push' --user --note 'Pushing is for people.'",
         "handrail rules add ask --path 'migrations/**'",
         "handrail rules add allow --tool write_file 'docs/**' --expires 7d",
+        "handrail rules add allow --tool github__create_issue --argument 'repo=acme/*'",
         "handrail rules add allow 'make' --match 'make test' --not-match 'makepkg'",
     )(add)
     add_command(
@@ -82,7 +77,7 @@ def add_to(app: typer.Typer) -> None:
     add_command(group, "enable", "handrail rules enable r1f")(enable)
     add_command(group, "move", "handrail rules move r1f --before r2a", "handrail rules move r1f --last")(move)
     add_command(group, "remove", "handrail rules remove r1f")(remove)
-    add_tester_to(group)
+    rule_test.add_to(group)
     accept_policy.add_to(group)
     app.add_typer(group, name="rules")
 
@@ -126,6 +121,11 @@ def add(
         str | None, typer.Option(metavar="GLOB", help="Files that match: 'src/**', '*.md'.")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Commands that name this host: '*.example.org'.")] = None,
+    server: Annotated[str | None, typer.Option(help="Only calls of this MCP server.")] = None,
+    argument: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=GLOB", help="Only with this argument, for a server's tool. Repeatable."),
+    ] = None,
     agent: Annotated[str | None, typer.Option(help="Only clients with this name: 'claude-*'.")] = None,
     user: Annotated[
         bool,
@@ -148,6 +148,8 @@ def add(
         "pattern": None if tool is None else pattern,
         "path": path,
         "host": host,
+        "server": server,
+        "arguments": dict(parse_assignment(each, "--argument") for each in argument or []),
         "agent": agent,
         "scope": "user" if user else "project",
         "workspace": None if user else str(project(folder)),
@@ -215,6 +217,7 @@ def _changed_body(rule: Rule, pattern: str | None, expires_in: int | None) -> Ru
         for name in ("effect", "tool", "command", "path", "host", "server", "agent", "scope", "workspace")
     }
     body |= {name: rule[name] for name in ("note", "match", "not_match")}
+    body["arguments"] = dict(rule["arguments"])
     body |= {"expires_in": expires_in or left} | ({} if pattern is None else {about: pattern})
     return cast("RuleBody", body)
 
@@ -298,97 +301,6 @@ def _check_rule(link: Link, body: RuleBody) -> str:
     if proposed["problem"]:
         raise Failure(proposed["problem"])
     return describe_impact(proposed)
-
-
-def add_tester_to(group: typer.Typer) -> None:
-    add_command(
-        group,
-        "test",
-        "handrail rules test 'git push -f'",
-        "handrail rules test 'npm test && npm publish' --workspace ~/code/api --json",
-        'handrail rules test --tool write_file --input \'{"path": "a.md", "content": ""}\'',
-    )(explain_decision)
-
-
-def explain_decision(
-    command: Annotated[
-        str | None, typer.Argument(metavar="COMMAND", help="A command line, as an agent would run it.")
-    ] = None,
-    tool: Annotated[str | None, typer.Option(help="Test this tool instead, with --input.")] = None,
-    tool_input: Annotated[
-        str | None, typer.Option("--input", metavar="JSON", help="Input of that tool.")
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option("--workspace", metavar="DIR", help="The agent's folder; default: the current project."),
-    ] = None,
-    agent: Annotated[str | None, typer.Option(help="Name of the client that makes the call.")] = None,
-    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show which rule decides a call, and why. Nothing runs, and no approval is created."""
-    if (command is None) == (tool is None):
-        raise typer.BadParameter("Give a command line, or --tool with --input.")
-    if tool_input is not None and tool is None:
-        raise typer.BadParameter("--input needs --tool.")
-    here = workspace(folder)
-    body: TestBody = {
-        "command": command,
-        "tool": tool,
-        "input": parse_json_object(tool_input) or ({} if tool else None),
-        "workspace": None if here is None else str(here),
-        "agent": agent,
-    }
-    with reach("person") as link:
-        decision = link.post("rules", "test", body=body)
-    if as_json_:
-        print_json(decision)
-    else:
-        _show_explanation(decision, here)
-
-
-def _show_explanation(decision: TestView, here: Path | None) -> None:
-    where = (
-        f"in {here}, {'trusted' if decision['trusted'] else 'not trusted'}" if here else "without a workspace"
-    )
-    say(
-        format_effect(decision["effect"]),
-        f"  by {decision['rule']}   ",
-        format_risk(decision["risk"]),
-        exact_line(f" risk, {where}"),
-    )
-    say(escape_line_breaks(decision["why"]))
-    if decision["reasons"]:
-        say(("Risk: ", "dim"), escape_line_breaks(" · ".join(decision["reasons"])))
-    say("")
-    print_table(
-        ("PART", "EFFECT", "BY", "WHAT"),
-        [_part_cells(place, part) for place, part in enumerate(decision["parts"], 1)],
-    )
-    say("")
-    print_table(
-        ("", "RULE, IN ORDER", "EFFECT", "PARTS", "ABOUT"),
-        [_step_cells(step) for step in decision["chain"]],
-    )
-
-
-def _part_cells(place: int, part: PartView) -> tuple[Piece, ...]:
-    does = "" if part["action"] == "run" else f"{action_verb(part['action'])} "
-    text = " · ".join([f"{does}{part['text']}", *part_remarks(part)])
-    return str(place), format_effect(part["effect"]), part["rule"], text
-
-
-def _step_cells(step: StepView) -> tuple[Piece, ...]:
-    """Cells of a rule in the evaluation chain: dim if it did not match, marked if it decided."""
-    style = "bold" if step["decides"] else "" if step["effect"] else "dim"
-    places = ", ".join(str(place + 1) for place in step["parts"])
-    decided = format_effect(step["effect"]) if step["effect"] else ("-", "dim")
-    return (
-        ("→", "bold") if step["decides"] else "",
-        (step["name"], style),
-        decided,
-        places,
-        (step["words"], style),
-    )
 
 
 WIDE = 120
@@ -485,11 +397,14 @@ def add_rule_command(body: RuleBody) -> str:
         "tool": tool if tool != "execute_command" or about is None else None,
         "path": body.get("path"),
         "host": body.get("host"),
+        "server": body.get("server"),
         "agent": body.get("agent"),
     }
     words = ["handrail", "rules", "add", body.get("effect", "allow")]
     words += [about] if about else []
     for name, value in options.items():
         words += [f"--{name}", value] if value else []
+    for name, glob in (body.get("arguments") or {}).items():
+        words += ["--argument", f"{name}={glob}"]
     words += ["--user"] if body.get("scope") == "user" else ["--workspace", body.get("workspace") or "."]
     return shlex.join(words)

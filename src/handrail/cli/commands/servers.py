@@ -16,7 +16,7 @@ from handrail.cli.command_help import add_command, plain_app
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.interactive.keyboard import confirm
-from handrail.cli.render.formats import find_by_prefix, format_count
+from handrail.cli.render.formats import find_by_prefix, format_count, parse_assignment
 from handrail.cli.render.output import Piece, note, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def add(
         raise typer.BadParameter("Give the command that starts it: handrail servers add NAME -- COMMAND …")
     body: McpServerSection = {"name": name, "command": command}
     if env:
-        body["env"] = dict(map(_split_variable, env))
+        body["env"] = dict(parse_assignment(each, "--env") for each in env)
     if env_pass:
         body["env_pass"] = env_pass
     if cwd is not None:
@@ -132,13 +132,6 @@ def add(
         return
     say(("✓ added  ", "green"), f"{name} is in config.toml, and in force. No restart is needed.")
     note((f"handrail servers test {name}", "bold"), " starts it once and lists its tools.")
-
-
-def _split_variable(words: str) -> tuple[str, str]:
-    name, separator, value = words.partition("=")
-    if not separator or not name:
-        raise typer.BadParameter(f"--env takes KEY=VALUE, not {words!r}.")
-    return name, value
 
 
 def remove(name: ServerName, as_json_: AsJson = False) -> None:

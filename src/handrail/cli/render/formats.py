@@ -187,6 +187,14 @@ def find_by_prefix(typed: str, ids: Iterable[str], noun: str, command: str = "")
     raise Failure(f"{typed} is the beginning of {len(matches)} {noun}s: {listed}. Type more of it.")
 
 
+def parse_assignment(words: str, option: str) -> tuple[str, str]:
+    """`NAME=TEXT` as given to an option. Raises BadParameter."""
+    name, separator, text = words.partition("=")
+    if not separator or not name:
+        raise typer.BadParameter(f"{option} takes NAME=TEXT, not {words!r}.")
+    return name, text
+
+
 def format_minute(ms: int) -> str:
     """A day and a minute in local time, from milliseconds since 1970."""
     return datetime.fromtimestamp(ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")

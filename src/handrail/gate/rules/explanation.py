@@ -5,7 +5,14 @@ It decides nothing: the verdicts come from policy.py.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from handrail.gate.rules.matching import FolderState, Matcher, OriginRule, explain_lapse, find_server
+from handrail.gate.rules.matching import (
+    FolderState,
+    Matcher,
+    OriginRule,
+    explain_lapse,
+    find_arguments,
+    find_server,
+)
 from handrail.gate.rules.policy import (
     ALLOWS,
     FLOORS,
@@ -47,31 +54,31 @@ class Explanation:
 def explain(
     policy: Policy, tool: str, claims: Sequence[Claim], caller: Caller, server: str | None = None
 ) -> Explanation:
-    server = find_server(claims) or server
+    server, arguments = find_server(claims) or server, find_arguments(claims)
     decision = policy.decide(tool, claims, caller, server)
     cases = [ClaimCase(claim, caller, policy.here) for claim in claims]
     deciding = {verdict.rule for verdict in decision.verdicts}
 
-    def step(name: str, words: str, effect: Effect, applies: Callable[[ClaimCase], bool]) -> Step:
-        parts = tuple(place for place, case in enumerate(cases) if applies(case))
+    def step(name: str, words: str, effect_on: Callable[[ClaimCase], Effect | None]) -> Step:
+        effects: list[Effect | None] = [effect_on(case) for case in cases]
+        parts = tuple(place for place, effect in enumerate(effects) if effect is not None)
         return Step(
             name=name,
             words=words,
-            effect=effect if parts else None,
+            effect=next((each for each in effects if each is not None), None),
             parts=parts,
             decides=bool(parts) and name in deciding,
         )
 
     def builtin(each: Builtin) -> Step:
-        return step(each.name, each.words, each.effect, each.applies)
+        return step(each.name, each.words, lambda case: each.effect if each.applies(case) else None)
 
     def rules(effect: Effect) -> list[Step]:
         return [
             step(
                 each.rule.id,
                 describe_rule(each.rule),
-                effect,
-                lambda case, each=each: each.matches(tool, case.claim, case.caller, server),
+                lambda case, each=each: each.effect_on(tool, case.claim, case.caller, server, arguments),
             )
             for each in _matchers(policy, effect)
         ]

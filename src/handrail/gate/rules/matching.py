@@ -5,11 +5,13 @@ decided in policy.py.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
+from handrail.gate.rules.arguments import Arguments, TextGlob, check_arguments, fit_arguments
 from handrail.gate.rules.patterns import CommandPattern, Glob, PathPattern, host_glob
 from handrail.lazy_dataclass import dataclass
-from handrail.store.values import Action, Caller, Claim, Rule
+from handrail.store.values import Action, Caller, Claim, Effect, Rule
 
 FILES = ("read", "write", "delete")
 """Actions on a path."""
@@ -18,7 +20,7 @@ FILES = ("read", "write", "delete")
 class Matcher:
     """One rule, compiled for one folder. The constructor raises BadPattern."""
 
-    __slots__ = ("_agent", "_host", "_path", "_strict", "command", "rule")
+    __slots__ = ("_agent", "_arguments", "_host", "_path", "_strict", "command", "rule")
 
     def __init__(self, rule: Rule, root: str | None, home: str) -> None:
         self.rule = rule
@@ -28,8 +30,22 @@ class Matcher:
         self._path = None if rule.path is None else PathPattern.of(rule.path, root, home, folds=self._strict)
         self._host = None if rule.host is None else host_glob(rule.host)
         self._agent = None if rule.agent is None else Glob.of(rule.agent)
+        check_arguments(dict(rule.arguments))
+        self._arguments = {name: TextGlob.of(text, folds=self._strict) for name, text in rule.arguments}
+
+    def effect_on(
+        self, tool: str, claim: Claim, caller: Caller, server: str | None = None, arguments: Arguments = ()
+    ) -> Effect | None:
+        """The rule's effect on a claim, None if it does not match. An argument that cannot be compared asks."""
+        if not self.matches(tool, claim, caller, server):
+            return None
+        fit = fit_arguments(self._arguments, arguments) if self._arguments else "yes"
+        if fit == "uncertain" and self._strict:
+            return "ask"
+        return self.rule.effect if fit == "yes" else None
 
     def matches(self, tool: str, claim: Claim, caller: Caller, server: str | None = None) -> bool:
+        """Whether it matches, apart from the arguments."""
         rule = self.rule
         if (
             rule.tool is not None
@@ -88,12 +104,14 @@ class Index:
             matcher = Matcher(rule, root, home)
             self._bucket(matcher).append((place, matcher))
 
-    def matching(self, tool: str, claim: Claim, caller: Caller, server: str | None) -> list[Rule]:
-        """Every rule that matches this claim, in order."""
+    def matching(
+        self, tool: str, claim: Claim, caller: Caller, server: str | None, arguments: Arguments = ()
+    ) -> list[Rule]:
+        """Every rule that matches this claim, in order, with the effect that it has on it."""
         matches = [
-            (place, matcher.rule)
+            (place, matcher.rule if effect == matcher.rule.effect else replace(matcher.rule, effect=effect))
             for place, matcher in self._candidates(claim)
-            if matcher.matches(tool, claim, caller, server)
+            if (effect := matcher.effect_on(tool, claim, caller, server, arguments)) is not None
         ]
         if len(matches) > 1:
             matches.sort(key=_position)
@@ -121,6 +139,11 @@ class Index:
 def find_server(claims: Iterable[Claim]) -> str | None:
     """The MCP server behind the gate that would do this; None if Handrail or the agent does it."""
     return next((claim.server for claim in claims if claim.server), None)
+
+
+def find_arguments(claims: Iterable[Claim]) -> Arguments:
+    """What the MCP server behind the gate is given, as rules match it."""
+    return next((claim.arguments for claim in claims if claim.arguments), ())
 
 
 def _spellings(words: tuple[str, ...], length: int) -> Iterator[tuple[str, ...]]:

@@ -8,7 +8,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 from handrail.gate.risk import assess
-from handrail.gate.rules.matching import Index, find_server
+from handrail.gate.rules.arguments import Arguments
+from handrail.gate.rules.matching import Index, find_arguments, find_server
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, Effect, Risk, Rule, Verdict
 
@@ -226,9 +227,12 @@ def _about(rule: Rule) -> str:
         return f"{tool or whose}`{rule.path}`"
     if rule.host is not None:
         return f"{tool}connecting to `{rule.host}`"
+    given = " and ".join(f"{name} = `{text}`" for name, text in rule.arguments)
     if rule.tool is not None:
-        return f"all of {rule.tool}"
-    return f"all of the server {rule.server}" if rule.server is not None else "everything"
+        return f"{rule.tool} with {given}" if given else f"all of {rule.tool}"
+    if rule.server is None:
+        return "everything"
+    return f"calls of the server {rule.server} with {given}" if given else f"all of the server {rule.server}"
 
 
 def _where(rule: Rule) -> str:
@@ -248,6 +252,7 @@ _FIRMNESS = {
     **{each.name: 3 for each in FLOORS},
 }
 """Ranks the built-in rules; a person's own rules rank 2."""
+UNCERTAIN = "An argument that it names is a list, an object or a long or hidden text, so you are asked."
 NOTHING_CLAIMED = "It does not say what it would touch, so you are asked."
 
 
@@ -294,10 +299,10 @@ class Policy:
         """Decide about a call; `server` is the MCP server that an agent says would run it, if the claims name none."""
         if not claims:
             return self._without_claims()
-        server = find_server(claims) or server
+        server, arguments = find_server(claims) or server, find_arguments(claims)
         strict: list[str] = []
         verdicts = tuple(
-            self._verdict(place, tool, ClaimCase(claim, caller, self.here), server, strict)
+            self._verdict(place, tool, ClaimCase(claim, caller, self.here), server, arguments, strict)
             for place, claim in enumerate(claims)
         )
         first = max(verdicts, key=_weight)
@@ -311,10 +316,16 @@ class Policy:
         )
 
     def _verdict(
-        self, place: int, tool: str, case: ClaimCase, server: str | None, strict: list[str]
+        self,
+        place: int,
+        tool: str,
+        case: ClaimCase,
+        server: str | None,
+        arguments: Arguments,
+        strict: list[str],
     ) -> Verdict:
         """Decide one claim; adds to `strict` the name of every rule that prevents an allow."""
-        matches = self._index.matching(tool, case.claim, case.caller, server)
+        matches = self._index.matching(tool, case.claim, case.caller, server, arguments)
         floor = next((each for each in FLOORS if each.applies(case)), None)
         strict += [rule.id for rule in matches if rule.effect != "allow"]
         if floor is not None:
@@ -329,7 +340,13 @@ class Policy:
         return _by_builtin(place, last, case)
 
     def _by_rule(self, place: int, rule: Rule) -> Verdict:
-        return Verdict(claim=place, effect=rule.effect, rule=rule.id, why=self._whys[rule.id])
+        why = self._whys[rule.id]
+        if rule.effect == "ask" and self._denies(rule.id):
+            why = f"{why} {UNCERTAIN}"
+        return Verdict(claim=place, effect=rule.effect, rule=rule.id, why=why)
+
+    def _denies(self, id: str) -> bool:
+        return any(rule.id == id and rule.effect == "deny" for rule in self.rules)
 
     def _without_claims(self) -> Decision:
         if self.here.default == "deny":

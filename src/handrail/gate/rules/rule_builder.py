@@ -7,7 +7,7 @@ It stores no rules (rules.py).
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import date, datetime, time, timedelta
 
@@ -136,6 +136,7 @@ def rule_from_section(section: RuleSection, source: str, ground: RuleBase, scope
         path=path,
         host=section.host,
         server=section.server,
+        arguments=as_arguments(section.arguments),
         agent=section.agent,
         scope=scope,
         workspace=ground.root if scope == "project" else None,
@@ -147,9 +148,16 @@ def rule_from_section(section: RuleSection, source: str, ground: RuleBase, scope
     return check_rule(replace(rule, id=_id_of(rule), source=source), ground)
 
 
+def as_arguments(arguments: Mapping[str, str | int | bool]) -> tuple[tuple[str, str], ...]:
+    """Arguments of a rule in an order that does not change, each as the text that it is compared with."""
+    texts = {name: json.dumps(text) if isinstance(text, int) else text for name, text in arguments.items()}
+    return tuple(sorted(texts.items()))
+
+
 def _id_of(rule: Rule) -> str:
     """Id from a hash of the content: stable over restarts and when the rule moves within its file."""
-    content = json.dumps(asdict(rule), sort_keys=True)
+    fields = {name: value for name, value in asdict(rule).items() if name != "arguments" or value}
+    content = json.dumps(fields, sort_keys=True)
     return f"r{hashlib.sha256(content.encode()).hexdigest()[:10]}"
 
 
@@ -167,6 +175,8 @@ def _check_subject(rule: Rule, command: CommandPattern | None) -> str:
     about = [name for name in ("command", "path", "host") if getattr(rule, name) is not None]
     if rule.server is not None and (rule.command is not None or rule.host is not None):
         return "A rule about a server takes no command and no host. Name one of its tools, as `server__tool`, or a path."
+    if rule.arguments and (about or (rule.server is None and "__" not in (rule.tool or ""))):
+        return "A rule about arguments names a tool of an MCP server, as `server__tool`, or a server, and nothing else."
     if len(about) > 1:
         return f"A rule is about one thing, not {' and '.join(about)}. Make two rules."
     if not about and rule.tool is None and rule.agent is None and rule.server is None:

@@ -7,7 +7,7 @@ and of a project's file. Decisions are made in policy.py; usage counts are in th
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +21,14 @@ from handrail.gate.rules.explanation import ListedRule, list_rules
 from handrail.gate.rules.matching import UNTRUSTED, FolderState, OriginRule, explain_lapse
 from handrail.gate.rules.pause import Pause
 from handrail.gate.rules.policy import FolderSettings, Policy
-from handrail.gate.rules.rule_builder import BadRule, RuleBase, check_rule, place_pattern, rule_from_section
+from handrail.gate.rules.rule_builder import (
+    BadRule,
+    RuleBase,
+    as_arguments,
+    check_rule,
+    place_pattern,
+    rule_from_section,
+)
 from handrail.gate.rules.trust import Folders, FolderTrust, Project, TrustedFolder
 from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
@@ -186,6 +193,7 @@ class Rules:
         path: str | None = None,
         host: str | None = None,
         server: str | None = None,
+        arguments: Mapping[str, str] | None = None,
         agent: str | None = None,
         scope: Scope = "project",
         workspace: str | None = None,
@@ -207,6 +215,7 @@ class Rules:
             path=path,
             host=host,
             server=server,
+            arguments=as_arguments(arguments or {}),
             agent=agent,
             scope=scope,
             workspace=root,

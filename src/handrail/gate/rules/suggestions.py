@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import Protocol
 
 from handrail.gate.risk import assess
-from handrail.gate.rules.matching import FILES, Matcher, common_tool, find_server
+from handrail.gate.rules.matching import FILES, Matcher, common_tool, find_arguments, find_server
 from handrail.gate.rules.patterns import BadPattern, spell, spell_path
 from handrail.gate.rules.policy import FLOORS, HIGH, UNTRUSTED, Decision, Policy, describe_rule
 from handrail.lazy_dataclass import dataclass
@@ -66,14 +66,20 @@ def _fitting(
         matcher = Matcher(rule, policy.root, policy.home)
     except BadPattern:
         return ()
-    server = find_server(claims)
-    return tuple(place for place in among if matcher.matches(tool, claims[place], caller, server))
+    server, arguments = find_server(claims), find_arguments(claims)
+    return tuple(
+        place
+        for place in among
+        if matcher.effect_on(tool, claims[place], caller, server, arguments) == rule.effect
+    )
 
 
 def _rules(tool: str, claim: Claim, policy: Policy, effect: Effect) -> Iterator[Rule]:
     if policy.root is None:
         return
     if claim.action == "run" and claim.server:
+        if arguments := _telling_arguments(claim):
+            yield _rule(effect, policy.root, tool=tool, arguments=arguments)
         yield _rule(effect, policy.root, tool=tool)
     elif claim.action == "run" and claim.words:
         if (command := suggest_pattern(claim)) is not None:
@@ -87,6 +93,15 @@ def _rules(tool: str, claim: Claim, policy: Policy, effect: Effect) -> Iterator[
             return
         # Allowing one tool to write here includes the other tools; deleting must name its tool.
         yield _rule(effect, policy.root, tool=tool if claim.action == "delete" else None, path=path)
+
+
+def _telling_arguments(claim: Claim) -> tuple[tuple[str, str], ...]:
+    """The arguments that say where the call acts, with exactly their text."""
+    return tuple(
+        (name, text)
+        for name, text in claim.arguments
+        if name.lower() in _PLACES and text and "*" not in text and text.isprintable()
+    )
 
 
 def _path(claim: Claim, root: str) -> str:
@@ -108,6 +123,7 @@ def _rule(
     command: str | None = None,
     path: str | None = None,
     host: str | None = None,
+    arguments: tuple[tuple[str, str], ...] = (),
 ) -> Rule:
     return Rule(
         id="",
@@ -116,6 +132,7 @@ def _rule(
         command=command,
         path=path,
         host=host,
+        arguments=arguments,
         scope="project",
         workspace=workspace,
     )
@@ -125,6 +142,11 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_PLACES = _names("""
+    account bucket channel cluster collection database dataset db domain env environment host namespace org organization
+    owner project project_id region repo repository schema server site table team tenant workspace
+""")
+"""Names of arguments that say where a call of an MCP server acts."""
 SUBCOMMANDS = _names("""
     apt apt-get asdf brew bun bundle bunx cargo composer conda dart deno docker dotnet flutter gh git go gradle hatch helm hg
     just kubectl make mise mix mvn nix npm npx nx pdm pip pip3 pipenv pipx pnpm podman poetry pyenv rake rbenv rustup

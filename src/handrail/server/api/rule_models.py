@@ -30,6 +30,10 @@ class RuleBody(Wire):
     path: Pattern | None = None
     host: Pattern | None = None
     server: Name | None = None
+    arguments: Annotated[dict[Name, Annotated[str, Field(max_length=4000)]], Field(max_length=60)] = Field(
+        default_factory=dict
+    )
+    """Arguments of a call of an MCP server, with a glob for each."""
     agent: Name | None = None
     scope: Scope = "project"
     workspace: Annotated[str, Field(max_length=4096)] | None = None
@@ -335,6 +339,7 @@ def _rule_body(rule: Rule) -> RuleBody:
         path=rule.path,
         host=rule.host,
         server=rule.server,
+        arguments=dict(rule.arguments),
         agent=rule.agent,
         scope=rule.scope,
         workspace=rule.workspace,

@@ -50,10 +50,20 @@ export function withPattern(rule: RuleBody, about: RuleSubject, pattern: string)
 /** The request body that restores a revoked rule. A session's rule and a disabled one cannot be restored as they were. */
 export function ruleBody(rule: Rule, now: number): RuleBody | null {
   if (rule.scope === "session" || rule.disabled) return null;
-  const { id: _, session: __, source: ___, disabled: ____, rank: _____, expires_at, ...rest } = rule;
+  const { id: _, session: __, source: ___, disabled: ____, rank: _____, expires_at, arguments: given, ...rest } = rule;
   const left = expires_at === null || expires_at === undefined ? null : Math.ceil((expires_at - now) / 1000);
   if (left !== null && left <= 0) return null;
-  return { ...rest, expires_in: left };
+  return { ...rest, arguments: Object.fromEntries(given ?? []), expires_in: left };
+}
+
+/** `name = glob` on each line, of a call of an MCP server. A line without `=` names an argument that may be anything. */
+export function readArguments(text: string): Record<string, string> {
+  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  return Object.fromEntries(lines.map((line) => (line.includes("=") ? [line.slice(0, line.indexOf("=")).trim(), line.slice(line.indexOf("=") + 1).trim()] : [line, "**"])));
+}
+
+export function argumentText(given: RuleBody["arguments"]): string {
+  return Object.entries(given ?? {}).map(([name, glob]) => `${name} = ${glob}`).join("\n");
 }
 
 /** The rule's effect on past calls, as text. */

@@ -7,13 +7,13 @@ import { typicalText, urgency } from "../../lib/duration.ts";
 import { changedFields, fieldRows, fieldsToInput, inputToFields } from "../../lib/inputFields.ts";
 import { agoText, inText } from "../../lib/relativeTime.ts";
 import { undoableFiles } from "../calls/undo.ts";
-import { decisionText, groupRules, isUnused, moveTarget, proposalText, ruleBody, ruleHref, rulePattern, ruleSubject, suggestionLines, uncoveredClaims, withPattern } from "./ruleText.ts";
+import { argumentText, readArguments, decisionText, groupRules, isUnused, moveTarget, proposalText, ruleBody, ruleHref, rulePattern, ruleSubject, suggestionLines, uncoveredClaims, withPattern } from "./ruleText.ts";
 
 const HOUR = 3_600_000;
 
 function rule(facts: Partial<Rule> = {}): Rule {
   return {
-    id: "r1", effect: "allow", tool: null, command: "git push", path: null, host: null, server: null, agent: null, scope: "project", workspace: "/home/me/api",
+    id: "r1", effect: "allow", tool: null, command: "git push", path: null, host: null, server: null, arguments: [], agent: null, scope: "project", workspace: "/home/me/api",
     session: null, expires_at: null, source: "approval a1", note: "", match: [], not_match: [], disabled: false, rank: 0, ...facts,
   };
 }
@@ -26,7 +26,7 @@ function view(id: string, effect: Effect, builtin = false, facts: Partial<RuleVi
 }
 
 function claim(resource: string, opaque = ""): Claim {
-  return { action: "run", resource, inside: true, protected: false, words: [], opaque, calm: false, reads: false, server: "" };
+  return { action: "run", resource, inside: true, protected: false, words: [], opaque, calm: false, reads: false, server: "", arguments: [] };
 }
 
 function suggestion(command: string, ...claims: number[]): Suggestion {
@@ -164,4 +164,10 @@ test("an undo counts only the files that it would touch", () => {
   const file = (path: string, does: UndoFile["does"]): UndoFile => ({ path, does, says: "", diff: "", added: 0, removed: 0 });
   const files = [file("a", "restore"), file("b", "refuse"), file("c", "remove"), file("d", "nothing"), file("e", "recreate")];
   assert.deepEqual(undoableFiles({ files }).map(({ path }) => path), ["a", "c", "e"]);
+});
+
+test("arguments of a server's tool are read line by line, and come back as they were", () => {
+  const given = { repo: "acme/*", title: "a = b", draft: "**" };
+  assert.deepEqual(readArguments("repo = acme/*\n\ntitle=a = b\ndraft"), given);
+  assert.deepEqual(readArguments(argumentText(given)), given);
 });
