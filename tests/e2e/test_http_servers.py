@@ -10,6 +10,7 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.mcp_client import Generation, agent, stdio
 from tests.support.mcp_servers.over_http import Web, http_servers
@@ -195,3 +196,95 @@ async def test_a_refused_key_is_said(served: Home, person: Person, trusted: Path
 
     assert refused.is_error
     assert "new refuses access (HTTP 401): check the `headers`" in said(refused)
+
+
+eras = pytest.mark.parametrize("server", ["new", "old"])
+
+
+class Ears:
+    """The change notifications that a client of either generation gets."""
+
+    def __init__(self) -> None:
+        self.heard = list[str]()
+
+    async def hear(self, message: Any) -> None:
+        self.heard.append(str(getattr(message, "method", type(message).__name__)))
+
+    async def listen(self, client: Client, generation: Generation, uri: str, ready: anyio.Event) -> None:
+        if generation == "legacy":
+            with pytest.warns(MCPDeprecationWarning):
+                await client.subscribe_resource(uri)  # pyright: ignore[reportDeprecated]
+            ready.set()
+            return
+        async with client.listen(
+            tools_list_changed=True, resources_list_changed=True, resource_subscriptions=[uri]
+        ) as stream:
+            assert stream.honored.resource_subscriptions == [uri]
+            ready.set()
+            async for event in stream:
+                self.heard.append(type(event).__name__)
+
+    async def has(self, word: str) -> bool | None:
+        return any(word in each.replace("_", "").replace("/", "").lower() for each in self.heard) or None
+
+
+@generations
+@eras
+async def test_changes_reach_a_client_whatever_the_generations(
+    served: Home, person: Person, trusted: Path, generation: Generation, server: str
+) -> None:
+    ears, uri, ready = Ears(), f"{server}://one", anyio.Event()
+    async with (
+        Client(stdio(served, trusted), mode=generation, message_handler=ears.hear, cache=None) as client,
+        tasks() as group,
+    ):
+        await call(client, f"{server}__echo", text="started")
+        await client.list_tools()
+        group.start_soon(ears.listen, client, generation, uri, ready)
+        with anyio.fail_after(20):
+            await ready.wait()
+        await call(client, f"{server}__updates")
+        await eventually(lambda: ears.has("updated"))
+        await call(client, f"{server}__grows", name=f"{generation[:4]}tool")
+        await eventually(lambda: ears.has("toolslistchanged"))
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        group.cancel_scope.cancel()
+
+    assert f"{server}__{generation[:4]}tool" in names
+
+
+@generations
+@eras
+async def test_features_pass_whatever_the_generations(
+    served: Home, person: Person, trusted: Path, generation: Generation, server: str
+) -> None:
+    async def sample(context: Any, params: Any) -> types.CreateMessageResult:
+        raise AssertionError("sampling is denied by default")
+
+    async def roots(context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root.model_validate({"uri": "file:///somewhere"})])
+
+    async with Client(
+        stdio(served, trusted),
+        mode=generation,
+        sampling_callback=sample,
+        list_roots_callback=roots,
+        cache=None,
+    ) as client:
+        found = await call(client, f"{server}__roots")
+        try:
+            sampled = await call(client, f"{server}__samples")
+            refused = sampled.is_error
+        except MCPError:
+            refused = True
+        read = await client.read_resource(f"{server}://one")
+        prompt = await client.get_prompt(f"{server}__greet", {"who": "Ada"})
+        completed = await client.complete(
+            types.PromptReference(name=f"{server}__greet"), {"name": "who", "value": "A"}
+        )
+
+    assert said(found) == "file:///somewhere"
+    assert refused
+    assert "the one" in str(read)
+    assert "Greet Ada" in str(prompt)
+    assert completed.completion.values == ["A!"]

@@ -17,7 +17,17 @@ import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
-from mcp_types import CreateMessageResult, JSONRPCMessage, ListRootsResult, SamplingMessage, TextContent
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CreateMessageResult,
+    EmptyResult,
+    JSONRPCMessage,
+    ListRootsResult,
+    SamplingMessage,
+    SubscribeRequestParams,
+    TextContent,
+)
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -90,7 +100,7 @@ class Events(EventStore):
         return stream
 
 
-def build_server(web: Web) -> MCPServer[Any]:  # noqa: C901 - a function for each tool
+def build_server(web: Web, name: str) -> MCPServer[Any]:  # noqa: C901 - a function for each tool
     server: MCPServer[Any] = MCPServer("web", log_level="CRITICAL")
 
     @server.tool()
@@ -152,9 +162,9 @@ def build_server(web: Web) -> MCPServer[Any]:  # noqa: C901 - a function for eac
     async def updates(ctx: Context[Any, Any]) -> str:
         """The resource changes."""
         if ctx.protocol_version == NEW:
-            await ctx.notify_resource_updated("web://one")
+            await ctx.notify_resource_updated(f"{name}://one")
         else:
-            await ctx.request_context.session.send_resource_updated("web://one")
+            await ctx.request_context.session.send_resource_updated(f"{name}://one")
         return "updated"
 
     @server.tool()
@@ -168,9 +178,20 @@ def build_server(web: Web) -> MCPServer[Any]:  # noqa: C901 - a function for eac
         await ctx.notify_tools_changed()
         return "one more"
 
-    @server.resource("web://one")
+    @server.resource(f"{name}://one")
     async def one() -> str:
         return "the one"
+
+    @server.completion()
+    async def complete(_ref: object, argument: CompletionArgument, _context: object) -> Completion:
+        return Completion(values=[f"{argument.value}!"])
+
+    async def subscribe(_context: object, params: SubscribeRequestParams) -> EmptyResult:
+        web.log(f"subscribed {params.uri}")
+        return EmptyResult()
+
+    if name == "old":  # the SDK's high-level server has none of MCP 2025
+        server._lowlevel_server.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)  # pyright: ignore[reportPrivateUsage]
 
     @server.prompt()
     async def greet(who: str) -> str:
@@ -183,11 +204,13 @@ def build_server(web: Web) -> MCPServer[Any]:  # noqa: C901 - a function for eac
 def http_servers() -> Generator[Web]:
     web = Web()
     apps: dict[str, ASGIApp] = {
-        "new": _OnlyNew(build_server(web).streamable_http_app()),
-        "old": _OnlyOld(build_server(web).streamable_http_app(event_store=Events(), retry_interval=100)),
-        "json": _OnlyOld(build_server(web).streamable_http_app(json_response=True)),
-        "both": build_server(web).streamable_http_app(),
-        "private": Protected(build_server(web).streamable_http_app(), web.authorization),
+        "new": _OnlyNew(build_server(web, "new").streamable_http_app()),
+        "old": _OnlyOld(
+            build_server(web, "old").streamable_http_app(event_store=Events(), retry_interval=100)
+        ),
+        "json": _OnlyOld(build_server(web, "json").streamable_http_app(json_response=True)),
+        "both": build_server(web, "both").streamable_http_app(),
+        "private": Protected(build_server(web, "private").streamable_http_app(), web.authorization),
         "bad": Starlette(routes=[Route("/mcp", bad, methods=["GET", "POST", "DELETE"])]),
     }
 
