@@ -14,6 +14,7 @@ from pathlib import Path
 
 import hatch_build
 from tests.real_agents.install import BUILD, SETTINGS, TESTS, PackageSet, node
+from tests.real_agents.program_cache import install_or_copy
 
 QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -38,18 +39,17 @@ class Editor:
         return self.packages.modules / "code-server" / "lib" / "vscode"
 
     def install(self) -> None:
-        """Install it, if its lock file has changed."""
-        lock = hatch_build.read(self.packages.source / "package-lock.json")
-        stamp = self.packages.installed / ".complete"
-        if hatch_build.read(stamp) == lock and self.entry.is_file():
-            return
-        self.packages.install()
+        """Install it, if its lock file or this module has changed."""
+        wanted = self.packages.lock() + Path(__file__).read_text()
+        install_or_copy(self.packages.installed, wanted, self._install_all)
+
+    def _install_all(self) -> None:
+        self.packages.install_packages()
         for folder in (self.vscode, self.vscode / "extensions"):
             hatch_build.run_npm(folder, ["install", "--omit=dev", *QUIET])
         build_native_modules(self.vscode, "@vscode/spdlog", "@vscode/native-watchdog")
         if self.builds_argon2:
             build_native_modules(self.packages.installed, "argon2")
-        stamp.write_text(lock)
 
 
 NEWEST = Editor(PackageSet(TESTS / "editors", BUILD / "editor"), flags=("--reconnection-grace-time", "5"))
@@ -58,8 +58,9 @@ EDITORS = {"newest": NEWEST, "oldest": OLDEST}
 
 
 def build_native_modules(folder: Path, *names: str) -> None:
-    """With the headers of the Node that will run them, so that none are fetched."""
+    """With the headers of the Node that will run them, so that none are fetched. C++ (logs) is not optimised, to compile faster."""
     os.environ["NPM_CONFIG_NODEDIR"] = str(node().parent.parent)
+    os.environ["CXXFLAGS"] = "-O0"
     options = ("--build-from-source", "--ignore-scripts=false", "--loglevel=error")
     hatch_build.run_npm(folder, ["rebuild", *names, *options])
 

@@ -1,6 +1,7 @@
 """Puts the third-party programs of a package.json, or of a list of requirements, where the tests find them.
 
-Owns where that is: below build/, which is never committed. Does not know how a program is started (agent_catalog.py,
+Owns where that is: below build/, which is never committed. What one checkout has installed from npm, the next one on this machine
+takes from the user's cache folder (program_cache.py). Does not know how a program is started (agent_catalog.py,
 tests/real_clients/client_catalog.py). No install script of a package runs, so a program is started by its own file.
 
     python -m tests.real_agents.install [SET]...                       install these sets (agents), if they have changed
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hatch_build
+from tests.real_agents.program_cache import install_or_copy
 
 TESTS = Path(__file__).resolve().parent.parent
 SETTINGS = TESTS / "real_agents" / ".npmrc"
@@ -39,16 +41,26 @@ class PackageSet:
         return json.loads(about.read_text())["version"]
 
     def install(self) -> None:
+        install_or_copy(self.installed, self.lock(), self.install_packages)
+
+    def lock(self) -> str:
+        """Everything that decides which packages are installed."""
+        return "".join(path.read_text() for path in self._sources().values())
+
+    def install_packages(self) -> None:
         self.installed.mkdir(parents=True, exist_ok=True)
-        for name in hatch_build.LOCK:
-            path = self.source / name
-            shutil.copyfile(path if path.exists() else SETTINGS, self.installed / name)
+        for name, path in self._sources().items():
+            shutil.copyfile(path, self.installed / name)
         hatch_build.install_packages(self.installed)
+
+    def _sources(self) -> dict[str, Path]:
+        paths = {name: self.source / name for name in hatch_build.LOCK}
+        return {name: path if path.exists() else SETTINGS for name, path in paths.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class PythonSet:
-    """One program from PyPI with the packages that it was tried with, in an environment of its own."""
+    """One program from PyPI with the packages that it was tried with, in an environment of its own, which cannot be moved."""
 
     source: Path
     """Its requirements, with every version."""
