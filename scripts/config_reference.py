@@ -314,6 +314,12 @@ path = "migrations/**"
 [[rules]]
 effect = "ask"
 host = "*.example.org"
+
+[[rules]]
+effect = "allow"
+server = "issues"
+tool = "create_issue"
+arguments = { project = "web-*" }
 """,
     ),
     Chapter(
