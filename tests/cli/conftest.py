@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli_home import Agent, Home, open_terminal, wait_for_output
+from tests.support.client_desk import Desk
+from tests.support.client_machine import ClientMachine
 from tests.support.home_folder import make_home_folder
 
 
@@ -48,6 +50,17 @@ def lone_agent(alone: Home) -> Iterator[Agent]:
     alone.up()
     with Agent(alone) as made:
         yield made
+
+
+@pytest.fixture
+def desk(handrail: Home, tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(handrail, ClientMachine(tmp_path / "machine"))
+    yield desk
+    for row in desk.states().values():
+        for scope in row["scopes"]:
+            desk.run(
+                "disconnect", row["client"], "--yes", "--scope", "user" if scope == "user" else "project"
+            )
 
 
 def workspace(tmp_path: Path) -> Path:

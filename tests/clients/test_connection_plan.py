@@ -7,6 +7,7 @@ import stat
 import tomllib
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -320,19 +321,55 @@ def jsonc_value(draw: st.DrawFn, depth: int = 0) -> str:
     return brackets[0] + inside + comma + draw(GAP) + brackets[1]
 
 
+SERVER = st.sampled_from(["git", "Far Away", "handrail-2", "ü", "t.s"])
+ENTRY = st.fixed_dictionaries(
+    {"command": st.just("npx"), "args": st.lists(st.sampled_from(["-y", "a b", "@x/y"]), max_size=3)},
+    optional={
+        "env": st.dictionaries(st.sampled_from(["A", "API_KEY"]), NAME, max_size=2),
+        "timeout": SCALAR,
+        "disabled": st.booleans(),
+    },
+)
+
+
 @st.composite
-def jsonc_file(draw: st.DrawFn) -> str:
+def jsonc_servers(draw: st.DrawFn) -> str:
+    entries = draw(st.dictionaries(SERVER, ENTRY, min_size=1, max_size=3))
+    members = [
+        f"{draw(GAP)}{json.dumps(name)}:{draw(GAP)}{json.dumps(entry, indent=draw(st.sampled_from([None, 2])))}"
+        for name, entry in entries.items()
+    ]
+    comma = "," if draw(st.booleans()) else ""
+    return f'{draw(GAP)}"mcpServers": {{{",".join(members)}{comma}{draw(GAP)}}}{draw(GAP)}'
+
+
+@st.composite
+def jsonc_file(draw: st.DrawFn, *, has_servers: bool = False) -> str:
     keys = draw(st.lists(st.sampled_from(["model", "hooks ", "mcp", "a.b", "ü"]), max_size=4, unique=True))
     members = [f"{draw(GAP)}{json.dumps(key)}: {draw(jsonc_value())}{draw(GAP)}" for key in keys]
+    if has_servers:
+        members.insert(draw(st.integers(0, len(members))), draw(jsonc_servers()))
     comma = "," if members and draw(st.booleans()) else ""
     text = draw(GAP) + "{" + ",".join(members) + comma + draw(GAP) + "}" + draw(GAP)
     return text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
 
 
 @st.composite
-def toml_file(draw: st.DrawFn) -> str:
+def toml_file(draw: st.DrawFn, *, has_servers: bool = False) -> str:
     blank = st.sampled_from(["", "# note", "   ", "\t# tab"])
     lines: list[str] = []
+    for name in draw(st.lists(SERVER, min_size=1, max_size=2, unique=True)) if has_servers else ():
+        lines += [
+            f"[mcp_servers.{json.dumps(name, ensure_ascii=False)}] # mine",
+            'command = "npx"',
+            draw(blank),
+        ]
+        if draw(st.booleans()):
+            lines += [
+                f"[mcp_servers.{json.dumps(name, ensure_ascii=False)}.env]",
+                'API_KEY = "x"',
+                draw(blank),
+            ]
     for table in draw(
         st.lists(st.sampled_from(["", "a", "b.c", "mcp_servers.other"]), max_size=4, unique=True)
     ):
@@ -369,6 +406,53 @@ def test_any_json_file_is_restored_and_keeps_its_other_values(
     )
 
     machine.disconnect("qwen")
+    assert file.read_bytes() == text.encode()
+
+
+def is_movable(entry: dict[str, Any] | None) -> bool:
+    """Whether an entry of ENTRY has nothing that keeps it in the client."""
+    if entry is None or entry.get("disabled") is True:
+        return False
+    return all(value.isprintable() and "{" not in value for value in entry.get("env", {}).values())
+
+
+@settings(max_examples=25)
+@given(
+    st.one_of(
+        st.tuples(st.just("qwen"), st.just(".qwen/settings.json"), jsonc_file(has_servers=True)),
+        st.tuples(st.just("codex"), st.just(".codex/config.toml"), toml_file(has_servers=True)),
+    ),
+    st.booleans(),
+)
+def test_servers_that_are_moved_leave_the_file_and_come_back_with_every_byte(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[str, str, str], is_connected: bool
+) -> None:
+    name, path, text = case
+    kind: Format = "toml" if path.endswith(".toml") else "json"
+    key = "mcp_servers" if kind == "toml" else "mcpServers"
+    try:
+        before = load(kind, text)
+    except Exception:  # two tables with one name, made by chance
+        return
+    machine = ClientMachine(tmp_path_factory.mktemp("m"))
+    file = write(machine, path, text)
+    if is_connected:
+        machine.connect(name)
+    chosen = machine.plan_moves(name).moves
+    names = {each.entry.name for each in chosen}
+    assert {name for name in ("git", "Far Away") if is_movable(before[key].get(name))} <= names
+
+    machine.connect(name, moves=True)
+    after = load(kind, file.read_bytes().decode())
+    kept = {each: value for each, value in before[key].items() if each not in names}
+    assert {each: value for each, value in after[key].items() if each != "handrail"} == kept
+    mine = {key, "hooks"}
+    assert {at: value for at, value in after.items() if at not in mine and value} == {
+        at: value for at, value in before.items() if at not in mine and value
+    }
+    assert not machine.connect(name), "what was moved stays moved"
+
+    machine.disconnect(name)
     assert file.read_bytes() == text.encode()
 
 

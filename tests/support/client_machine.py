@@ -14,6 +14,8 @@ from handrail.clients.connection_plan import connect, disconnect, plan_connect, 
 from handrail.clients.connections import Connections
 from handrail.clients.known_clients import find_client
 from handrail.clients.launcher_path import Launcher
+from handrail.clients.mcp_entries import find_mcp_entries
+from handrail.clients.server_move import KnownServers, MovePlan, plan_moves
 
 CLAUDE = """\
 #!{python} -I
@@ -65,10 +67,19 @@ class ClientMachine:
         chosen: dict[str, Any] = {"version": client.tried, "program": client.program(self.machine), **options}
         return Setup(machine=self.machine, launcher=chosen.pop("launcher", self.launcher), **chosen)
 
-    def connect(self, name: str, **options: Any) -> bool:
-        """Connect a client; returns whether anything changed."""
+    def plan_moves(self, name: str, **options: Any) -> MovePlan:
+        """The moves of a client's MCP servers, where nothing else is behind Handrail."""
         client = find_client(name)
-        plan = plan_connect(client, self.setup(client, **options), self.connections)
+        setup = self.setup(client, **options)
+        moved = [server for each in self.connections.all() for server in each.servers]
+        known = KnownServers(sections={}, secrets=(), moved=moved)
+        return plan_moves(client, setup, find_mcp_entries(client, setup), known)
+
+    def connect(self, name: str, *, moves: bool = False, **options: Any) -> bool:
+        """Connect a client, and with `moves` take its MCP servers out; returns whether anything changed."""
+        client = find_client(name)
+        chosen = self.plan_moves(name, **options).moves if moves else ()
+        plan = plan_connect(client, self.setup(client, **options), self.connections, chosen)
         connect(plan, self.connections, self.environ)
         return plan.is_change
 

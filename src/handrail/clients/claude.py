@@ -103,6 +103,11 @@ class Claude(Client):
         add = (*mcp, "add", *scope, SERVER, *variables, "--", setup.launcher.path, "mcp")
         return [member(file, pointer, server, add=add, remove=(*mcp, "remove", SERVER, *scope))]
 
+    def removal_command(self, setup: Setup, server: str) -> tuple[str, ...]:
+        if setup.program is None or setup.scope == "project" or server.startswith("-"):
+            return ()
+        return (setup.program, "mcp", "remove", server, "--scope", "user")
+
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
         path = self.settings_file(setup)
         return [item(path, ("hooks", line.event), self._group(setup, line)) for line in HOOKS]

@@ -151,6 +151,10 @@ class Client:
         pieces = [piece for piece in self.mcp_pieces(setup) if piece.pointer[-1:] == (SERVER,)]
         return [(each.path, each.format, each.pointer[:-1]) for each in pieces if each.format != "yaml"]
 
+    def removal_command(self, setup: Setup, server: str) -> tuple[str, ...]:
+        """The client's own command that removes an MCP server, where the client rewrites the file itself."""
+        return ()
+
     def hook_pieces(self, setup: Setup) -> list[ConfigPiece]:
         return []
 

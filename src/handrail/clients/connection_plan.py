@@ -5,7 +5,7 @@ A plan is made without writing anything. It is carried out only if the files are
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,8 +27,9 @@ from handrail.clients.config_file import (
     read_text,
     write_bytes,
 )
-from handrail.clients.connections import Connection, Connections, FileRecord, connection_key
+from handrail.clients.connections import Connection, Connections, FileRecord, MovedServer, connection_key
 from handrail.clients.pieces import ConfigPiece, Written
+from handrail.clients.server_move import ServerMove
 from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 
@@ -75,18 +76,33 @@ class ConnectionPlan:
     """Warnings, and what differs from what was written."""
     steps: tuple[str, ...] = ()
     """What the person does afterwards."""
+    returning: tuple[MovedServer, ...] = ()
+    """Servers that the client starts itself again, on disconnect."""
 
     @property
     def is_change(self) -> bool:
         return any(change.is_change for change in self.changes)
 
 
-def plan_connect(client: Client, setup: Setup, connections: Connections) -> ConnectionPlan:
-    """What connecting would change. Raises ConnectRefused."""
+def plan_connect(
+    client: Client, setup: Setup, connections: Connections, moves: Sequence[ServerMove] = ()
+) -> ConnectionPlan:
+    """What connecting would change, with these MCP servers moved behind Handrail. Raises ConnectRefused.
+
+    Servers that were moved earlier stay there.
+    """
     known = connections.find(_key(client, setup))
+    servers = known.servers if known else ()
+    if servers and not setup.has_mcp:
+        names = ", ".join(each.name for each in servers)
+        raise ConnectRefused(
+            f"{client.title} has {names} through Handrail's MCP server, so that stays. Leave out --no-mcp, or run "
+            f"`handrail disconnect {client.name}` first."
+        )
     try:
         bases = {file.path: _undone(file, connections) for file in known.files} if known else {}
-        changes = _build_changes(client, setup, bases, known)
+        removals = [*_earlier_removals(known), *(move.piece for move in moves)]
+        changes = _build_changes(client, setup, bases, known, removals)
     except (BadFile, FileProblem) as problem:
         raise ConnectRefused(f"{problem} Nothing was changed for {client.title}.") from None
     connection = Connection(
@@ -101,6 +117,10 @@ def plan_connect(client: Client, setup: Setup, connections: Connections) -> Conn
         is_single_question=setup.is_single_question,
         hook_timeout=setup.hook_timeout,
         connected_at=known.connected_at if known else datetime.now(UTC).isoformat(timespec="seconds"),
+        servers=(
+            *(each for each in servers if each.name not in {move.server.name for move in moves}),
+            *(move.server for move in moves),
+        ),
         files=tuple(change.record for change in changes if change.record),
     )
     return ConnectionPlan(
@@ -110,6 +130,12 @@ def plan_connect(client: Client, setup: Setup, connections: Connections) -> Conn
         notes=tuple(client.warnings(setup)),
         steps=tuple(client.steps(setup)),
     )
+
+
+def _earlier_removals(known: Connection | None) -> list[ConfigPiece]:
+    """What an earlier connect took out, and nobody put back. Raises BadFile, FileProblem."""
+    pieces = [each.piece for file in (known.files if known else ()) for each in file.pieces]
+    return [each for each in pieces if each.kind == "absent" and each.is_in(read_text(each.path))]
 
 
 def _key(client: Client, setup: Setup) -> str:
@@ -132,7 +158,7 @@ class _Base:
 def _undone(file: FileRecord, connections: Connections) -> _Base:
     """The file as it would be after disconnect. Raises BadFile, FileProblem."""
     current = read_bytes(file.path)
-    if any(each.piece.remove for each in file.pieces):  # changed by the client's own command only
+    if any(each.piece.add for each in file.pieces):  # changed by the client's own command only
         data = connections.original(file)
         return _Base(_decode(file.path, current), data, file.folders)
     if current is not None and digest_of(current) == file.written:
@@ -162,15 +188,20 @@ def _naming(path: Path, work: Callable[[], T]) -> T:
 
 
 def _build_changes(
-    client: Client, setup: Setup, bases: Mapping[Path, _Base], known: Connection | None
+    client: Client,
+    setup: Setup,
+    bases: Mapping[Path, _Base],
+    known: Connection | None,
+    removals: Sequence[ConfigPiece],
 ) -> list[ConfigChange]:
-    first = client.pieces(setup)
+    earlier = [each for file in (known.files if known else ()) for each in file.pieces]
+    first = [*client.pieces(setup), *removals]
     texts = {piece.path: _base_text(piece.path, bases) for piece in first}
-    written = _apply(first, texts, bases)
+    written = _apply(first, texts, earlier)
     derived = client.derived_pieces(setup, texts)
     for piece in derived:
         texts.setdefault(piece.path, _base_text(piece.path, bases))
-    written += _apply(derived, texts, bases)
+    written += _apply(derived, texts, earlier)
     gone = [path for path in bases if path not in texts]
     changes = [
         _change(
@@ -191,25 +222,29 @@ def _base_text(path: Path, bases: Mapping[Path, _Base]) -> str:
 
 
 def _apply(
-    pieces: Sequence[ConfigPiece], texts: dict[Path, str], bases: Mapping[Path, "_Base"]
+    pieces: Sequence[ConfigPiece], texts: dict[Path, str], earlier: Sequence[Written]
 ) -> list[Written]:
     """Add the pieces to the texts; returns those that were not there. Raises BadFile, FileProblem."""
     written: list[Written] = []
     for piece in pieces:
         text = texts[piece.path]
+        # A file that only the client's own command changes still has what an earlier connect made.
+        known = next((each for each in earlier if piece.add and _is_same_place(each.piece, piece)), None)
         if _naming(piece.path, partial(piece.is_in, text)):
-            if (
-                piece.remove and piece.path in bases
-            ):  # added by an earlier connect, through the client's own command
-                written.append(Written(piece=piece, depth=len(piece.pointer)))
+            written += [] if known is None else [known]
             continue
         if piece.kind == "file" and text:
             raise FileProblem(
                 f"{piece.path} exists and is not Handrail's. Move it away first, or use --no-hooks."
             )
-        written.append(_naming(piece.path, partial(Written.over, piece, text)))
+        fresh = _naming(piece.path, partial(Written.over, piece, text))
+        written.append(fresh if known is None else replace(known, piece=piece))
         texts[piece.path] = _naming(piece.path, partial(piece.add_to, text))
     return written
+
+
+def _is_same_place(piece: ConfigPiece, other: ConfigPiece) -> bool:
+    return (piece.path, piece.kind, piece.pointer) == (other.path, other.kind, other.pointer)
 
 
 def _change(
@@ -224,7 +259,9 @@ def _change(
     before = read_bytes(path)
     data = text.encode() if written or before is not None else None
     original = base.original if base else before
-    commands = tuple(command for each in written for command in _add_commands(each)) if before != data else ()
+    now = _decode(path, before)
+    missing = [each.piece for each in written if not each.piece.is_in(now)]
+    commands = tuple(command for each in missing for command in _add_commands(each, now))
     if before != data and not is_locked:
         check_writable(path)
     record = FileRecord(
@@ -235,7 +272,7 @@ def _change(
         folders=base.folders if base else (),
     )
     old = next((file for file in known.files if file.path == path), None) if known else None
-    if old and before == data and (commands or any(each.piece.remove for each in written)):
+    if old and before == data and any(each.piece.add for each in written):
         record = old
     mode = max((each.piece.mode for each in written), default=0o600)
     return ConfigChange(
@@ -249,11 +286,12 @@ def _change(
     )
 
 
-def _add_commands(written: Written) -> list[tuple[str, ...]]:
+def _add_commands(piece: ConfigPiece, text: str) -> list[tuple[str, ...]]:
     """A client's command refuses to replace an entry, which therefore is removed first."""
-    if not written.piece.add:
+    if not piece.add:
         return []
-    return [*([] if written.before is ABSENT else [written.piece.remove]), written.piece.add]
+    is_replaced = piece.kind == "member" and piece.current(text) is not ABSENT
+    return [*([piece.remove] if is_replaced else []), piece.add]
 
 
 def _restore(path: Path, base: _Base) -> ConfigChange:
@@ -334,10 +372,23 @@ def plan_disconnect(client: Client, connection: Connection, connections: Connect
         pairs = [_plan_file_removal(file, connections) for file in connection.files]
     except (BadFile, FileProblem) as problem:
         raise ConnectRefused(f"{problem} Nothing was changed for {client.title}.") from None
-    notes = tuple(note for _, notes in pairs for note in notes)
+    changes = tuple(change for change, _ in pairs)
     return ConnectionPlan(
-        client=client, connection=connection, changes=tuple(change for change, _ in pairs), notes=notes
+        client=client,
+        connection=connection,
+        changes=changes,
+        notes=tuple(note for _, notes in pairs for note in notes),
+        returning=tuple(_find_returning(connection, changes)),
     )
+
+
+def _find_returning(connection: Connection, changes: Sequence[ConfigChange]) -> Iterator[MovedServer]:
+    """The moved servers that the client's files have after the changes."""
+    after = {change.path: _decode(change.path, change.after) for change in changes}
+    for file in connection.files:
+        for piece in (each.piece for each in file.pieces if each.piece.kind == "absent"):
+            if not piece.is_in(after[file.path]):
+                yield from (each for each in connection.servers if each.place == piece.place)
 
 
 def _plan_file_removal(file: FileRecord, connections: Connections) -> tuple[ConfigChange, list[str]]:
@@ -352,17 +403,19 @@ def _plan_file_removal(file: FileRecord, connections: Connections) -> tuple[Conf
     text = _decode(file.path, current)
     notes = [f"{file.path} has changed since; only Handrail's own entries are removed."]
     notes += [
-        f"{each.piece.place} is not what Handrail wrote, and stays."
+        f"{each.piece.place} {'was added again' if each.piece.kind == 'absent' else 'is not what Handrail wrote'}, and stays."
         for each in file.pieces
         if not _naming(file.path, partial(each.piece.is_in, text))
     ]
     removed = text
     for written in reversed(file.pieces):
         removed = _naming(file.path, partial(written.cut_from, removed))
+    # An entry that comes back is written by us: as an argument of a command, everybody could see its secrets.
+    is_by_command = all(each.before is ABSENT for each in file.pieces)
     commands = tuple(
         each.piece.remove
         for each in file.pieces
-        if each.piece.remove and each.before is ABSENT and each.piece.is_in(text)
+        if is_by_command and each.piece.remove and each.piece.is_in(text)
     )
     is_empty = file.original is None and removed.strip("\ufeff \t\r\n") in ("", "{}")
     after = None if is_empty else removed.encode()

@@ -137,6 +137,10 @@ def find_drift(
         except (BadFile, FileProblem) as problem:
             yield f"{file.path} cannot be read: {problem}"
             continue
+        back = [piece for piece in missing if piece.kind == "absent"]
+        if back:
+            yield f"{', '.join(piece.place for piece in back)} was moved behind Handrail, and is there again."
+        missing = [piece for piece in missing if piece.kind != "absent"]
         if missing:
             yield f"{_describe(missing)} not as Handrail wrote {'it' if len(missing) == 1 else 'them'}."
     if Path(connection.launcher) != Path(setup.launcher.path) and find_problem(Launcher(connection.launcher)):

@@ -50,6 +50,24 @@ class FileRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MovedServer:
+    """An MCP server that was taken out of a client's file and is behind Handrail since."""
+
+    name: str
+    """In Handrail's configuration."""
+    place: str
+    """Of the client's entry, as `ConfigPiece.place` has it."""
+    source: str
+    """Digest of the client's entry."""
+    entry: str
+    """Digest of the entry in config.toml, as it was written."""
+    secrets: tuple[str, ...]
+    """Names of the secrets that were stored with it."""
+    is_ours: bool
+    """A move added it. If not, it was there before, and stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
     """A client, or a client in one project, that is connected."""
 
@@ -67,6 +85,8 @@ class Connection:
     is_single_question: bool = False
     hook_timeout: int = 0
     """As in `connect --hook-timeout`; 0 for the longest."""
+    servers: tuple[MovedServer, ...] = ()
+    """MCP servers of the client that were moved behind Handrail."""
     files: tuple[FileRecord, ...] = ()
 
     @property
@@ -152,7 +172,10 @@ def _to_json(connection: Connection) -> dict[str, Any]:
 
 def _from_json(fields: Mapping[str, Any]) -> Connection:
     files = tuple(FileRecord.from_json(each) for each in fields["files"])
+    moved = (
+        replace(MovedServer(**each), secrets=tuple(each["secrets"])) for each in fields.get("servers", ())
+    )
     later = {"is_single_question": False, "hook_timeout": 0}
-    names = [name for name in Connection.__slots__ if name not in (*later, "files")]
+    names = [name for name in Connection.__slots__ if name not in (*later, "servers", "files")]
     newer = {name: fields.get(name, default) for name, default in later.items()}
-    return Connection(**{name: fields[name] for name in names}, **newer, files=files)
+    return Connection(**{name: fields[name] for name in names}, **newer, servers=tuple(moved), files=files)

@@ -19,6 +19,8 @@ _REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)\}|\{env:(\w+)\}|\$(\w+)")
 """How clients name a variable of their own environment in a value."""
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}|\{(?:env|file):[^}]*\}")
 _REMOTE = ("url", "httpUrl", "serverUrl", "uri")
+_PROTOCOL_HEADERS = ("accept", "content-type")
+"""Headers that Handrail sets itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,7 @@ def _read_remote(url: str, value: Mapping[str, Any]) -> dict[str, Any]:
     if value.get("type") == "sse" or value.get("transport") == "sse":
         raise _NotConvertible("it uses HTTP with SSE, which MCP has replaced and Handrail does not speak.")
     headers = {**_strings(value.get("headers")), **_strings(value.get("http_headers"))}
+    headers = {name: each for name, each in headers.items() if name.lower() not in _PROTOCOL_HEADERS}
     if isinstance(value.get("bearer_token_env_var"), str) or value.get("env_http_headers"):
         raise _NotConvertible(
             "a header comes from an environment variable. Add it with `handrail servers add`."

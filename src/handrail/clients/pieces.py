@@ -1,4 +1,4 @@
-"""Pieces: what `handrail connect` writes into clients' files, each found, added and removed by itself."""
+"""Pieces: what `handrail connect` changes in clients' files, each found, made and undone by itself."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -22,10 +22,10 @@ from handrail.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigPiece:
-    """One member of an object, one item of a list, or one whole file."""
+    """One member of an object, one item of a list, one whole file, or a member that is taken out (`absent`)."""
 
     path: Path
-    kind: Literal["member", "item", "file"]
+    kind: Literal["member", "item", "file", "absent"]
     format: Format
     pointer: Pointer = ()
     value: Any = None
@@ -33,7 +33,7 @@ class ConfigPiece:
     mode: int = 0o600
     """Of a file that is created."""
     add: tuple[str, ...] = ()
-    """The client's own command that adds the member, where the client rewrites the file itself."""
+    """The client's own command that makes this change, where the client rewrites the file itself."""
     remove: tuple[str, ...] = ()
 
     def add_to(self, text: str) -> str:
@@ -47,6 +47,8 @@ class ConfigPiece:
                 return append_item(self.format, text, self.pointer, self.value)
             case "member":
                 return set_value(self.format, text, self.pointer, self.value)
+            case "absent":
+                return remove_value(self.format, text, self.pointer)
 
     def is_in(self, text: str) -> bool:
         """Whether the text has exactly this piece. Raises BadFile."""
@@ -55,6 +57,8 @@ class ConfigPiece:
         current = get_value(self.format, text, self.pointer)
         if self.kind == "item":
             return is_list(current) and self.value in current
+        if self.kind == "absent":
+            return current is ABSENT
         return current == self._expected()
 
     def current(self, text: str) -> Any:
@@ -79,14 +83,14 @@ class Written:
 
     piece: ConfigPiece
     before: Any = ABSENT
-    """The replaced value of a member."""
+    """The value of a member that was replaced or taken out."""
     depth: int = 0
     """How many keys of the pointer existed: the containers below them are ours, and go when they are empty."""
 
     @classmethod
     def over(cls, piece: ConfigPiece, text: str) -> Self:
         """What is to be remembered before the piece is added to this text."""
-        before = piece.current(text) if piece.kind == "member" else ABSENT
+        before = piece.current(text) if piece.kind in ("member", "absent") else ABSENT
         depth = 0
         while depth < len(piece.pointer) and piece.kind != "file":
             if piece.format == "yaml":

@@ -1,13 +1,11 @@
 """`handrail connect` shows what it writes, asks first, and lists what is found, connected, drifted or overridden."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.cli_home import Agent, CommandResult, Home, Screen
-from tests.support.client_machine import ClientMachine
+from tests.support.cli_home import Agent, Screen
+from tests.support.client_desk import Desk
 
 from handrail import config as config_file
 from handrail.clients.config_edit import load
@@ -17,39 +15,6 @@ from handrail.paths import Places
 pytestmark = pytest.mark.e2e
 
 EIGHT = ("claude", "codex", "gemini", "opencode", "qwen", "copilot", "kimi", "cline")
-
-
-class Desk:
-    """A user with clients, at a running Handrail."""
-
-    def __init__(self, handrail: Home, machine: ClientMachine) -> None:
-        self.handrail, self.machine = handrail, machine
-        self.launcher = machine.bin / "handrail"
-        self.launcher.write_text("#!/bin/sh\n")
-        self.launcher.chmod(0o755)
-        handrail.env |= machine.environ
-
-    def run(self, *arguments: str) -> CommandResult:
-        return self.handrail.run(*arguments, cwd=self.machine.project)
-
-    def ok(self, *arguments: str) -> CommandResult:
-        done = self.run(*arguments)
-        assert done.code == 0, done
-        return done
-
-    def states(self) -> dict[str, Any]:
-        return {row["client"]: row for row in self.ok("connect", "--json").json}
-
-
-@pytest.fixture
-def desk(handrail: Home, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(handrail, ClientMachine(tmp_path / "machine"))
-    yield desk
-    for row in desk.states().values():
-        for scope in row["scopes"]:
-            desk.run(
-                "disconnect", row["client"], "--yes", "--scope", "user" if scope == "user" else "project"
-            )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import difflib
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,14 +16,22 @@ import typer
 
 from handrail.cli.client import reach
 from handrail.cli.command_help import add_command
+from handrail.cli.commands.connect_options import Servers, Wish, check_wish
 from handrail.cli.commands.connect_proof import prove
+from handrail.cli.commands.connect_servers import (
+    describe_return,
+    offer_move,
+    plan_return,
+    remove_returned,
+)
 from handrail.cli.commands.connect_vscode import NAME as VSCODE
 from handrail.cli.commands.connect_vscode import install_extension, remove_extension
 from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm
+from handrail.cli.render.client_states import show_client_states
 from handrail.cli.render.connection_changes import describe_effect, describe_parts, say_next, show_plan
-from handrail.cli.render.output import Piece, note, print_json, print_table, say
+from handrail.cli.render.output import note, print_json, say
 from handrail.clients.client_facts import Client, HostedAgent, Machine, Setup
 from handrail.clients.client_program import find_version
 from handrail.clients.config_file import FileProblem
@@ -40,11 +49,11 @@ from handrail.clients.connection_plan import (
 from handrail.clients.connection_plan import (
     disconnect as take_out,
 )
-from handrail.clients.connection_state import ClientState, examine_clients, find_other_entries
+from handrail.clients.connection_state import examine_clients, find_other_entries
 from handrail.clients.connections import Connection, Connections
 from handrail.clients.known_clients import NAMES, find_client
 from handrail.clients.launcher_path import find_launcher, find_problem
-from handrail.lazy_dataclass import dataclass
+from handrail.clients.mcp_entries import find_mcp_entries
 from handrail.paths import Places
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -52,15 +61,6 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 ScopeOption = Annotated[
     Literal["user", "project"], typer.Option(help="Your own configuration, or files in this project.")
 ]
-SHORTEST_TIMEOUT = 15
-"""Seconds. A hook on a busy machine takes some of them to start and to answer."""
-_STYLES = {
-    "connected": "green",
-    "drifted": "yellow",
-    "overridden": "red",
-    "other Handrail": "yellow",
-    "found": "",
-}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -72,6 +72,7 @@ def add_to(app: typer.Typer) -> None:
         "handrail connect --all --dry-run",
         "handrail connect codex --no-mcp",
         "handrail connect claude --scope project",
+        "handrail connect claude --servers move",
         "handrail connect claude --locked",
         "handrail connect gemini --single-question",
         "handrail connect claude --hook-timeout 600",
@@ -81,21 +82,6 @@ def add_to(app: typer.Typer) -> None:
     add_command(
         app, "disconnect", "handrail disconnect claude", "handrail disconnect claude --scope project"
     )(disconnect)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """The options of `connect` that decide what is written."""
-
-    scope: Literal["user", "project"]
-    has_mcp: bool
-    has_hooks: bool
-    is_locked: bool
-    is_single_question: bool
-    hook_timeout: int
-    is_forced: bool
-    launcher: str
-    starts_daemon: bool
 
 
 def connect(
@@ -130,6 +116,12 @@ def connect(
             help="How long a tool call waits for you; then the agent is told to repeat it. 0: as long as the client can.",
         ),
     ] = 0,
+    servers: Annotated[
+        Servers,
+        typer.Option(
+            help="The client's other MCP servers: move them behind Handrail, keep them there, or ask (on a terminal)."
+        ),
+    ] = "ask",
     undo: Annotated[bool, typer.Option("--undo", help="The same as `handrail disconnect`.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also if it is not installed, or has another Handrail.")
@@ -165,6 +157,7 @@ def connect(
         is_locked=locked,
         is_single_question=single_question,
         hook_timeout=hook_timeout,
+        servers=servers,
         is_forced=force,
         launcher=launcher,
         starts_daemon=not (only_print or dry_run),
@@ -175,13 +168,15 @@ def connect(
     if only_print:
         _print_entries(_known_name(client or ""), wish)
         return
+    if servers == "move" and (every or not wish.has_mcp):
+        raise typer.BadParameter("--servers move takes one client, which gets Handrail's MCP server.")
     machine = _machine(scope)
     names = _found_clients(machine) if every else [_known_name(client or "")]
     others = [name for name in names if name != VSCODE]
     if others:
         _connect_all(others, machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
     if VSCODE in names:
-        _connect_vscode(machine, dry_run=dry_run, yes=yes)
+        _connect_vscode(machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
 
 
 def disconnect(
@@ -200,23 +195,30 @@ def disconnect(
         if not any(each.client == name for each in connections.all()):
             return
     plans = _plan_removals(name, scope, connections)
+    back = plan_return(plans, connections)
     for plan in plans:
         show_plan(plan)
+    for sentence in describe_return(back):
+        note((sentence, "yellow"))
     if dry_run:
         return
-    with reach("person", start=True):
+    with reach("person", start=True) as link:
         _ask(f"Disconnect {find_client(name).title}?", yes)
         for plan in plans:
             _remove(plan, connections)
+        remove_returned(back, link)
 
 
-def _connect_vscode(machine: Machine, *, dry_run: bool, yes: bool) -> None:
-    if any(each.client == VSCODE for each in _connections().all()):
+def _connect_vscode(machine: Machine, wish: Wish, *, dry_run: bool, yes: bool, is_one: bool) -> None:
+    files = [file for each in _connections().all() if each.client == VSCODE for file in each.files]
+    if any(each.piece.kind != "absent" for file in files for each in file.pieces):
         raise Failure(
             "An earlier Handrail wrote an MCP server on stdio for VS Code. With it, VS Code counts as an agent and cannot "
             "decide. Run `handrail disconnect vscode` first."
         )
     install_extension(machine, dry_run=dry_run, yes=yes)
+    if is_one:
+        _offer_servers(VSCODE, machine, wish, _connections(), dry_run=dry_run, yes=yes)
 
 
 def _known_name(client: str) -> str:
@@ -252,20 +254,7 @@ def _list_clients(launcher: str, for_programs: bool) -> None:
     if for_programs:
         print_json([asdict(state) for state in states])
         return
-    print_table(("CLIENT", "STATE", "VERSION", "WHERE", ""), [_cells(state) for state in states])
-    for state in states:
-        for sentence in state.problems:
-            say((f"{state.client}: ", "bold"), sentence)
-        for sentence in state.notes if state.scopes else ():
-            say((f"{state.client}: {sentence}", "dim"))
-    if not any(state.scopes for state in states):
-        note(("`handrail connect CLIENT` connects one, `handrail connect --all` all that are found.", "dim"))
-
-
-def _cells(state: ClientState) -> tuple[Piece, ...]:
-    scope = ", ".join(state.scopes)
-    only = "MCP server only" if state.scopes and not state.hooks else ""
-    return (state.client, (state.state, _STYLES.get(state.state, "dim")), state.version, scope, only)
+    show_client_states(states)
 
 
 def _build_setup(client: Client, machine: Machine, wish: Wish) -> Setup:
@@ -301,7 +290,7 @@ def _find_agents(*, starts_daemon: bool) -> tuple[HostedAgent, ...]:
 
 def _print_entries(name: str, wish: Wish) -> None:
     client = find_client(name)
-    _check_wish(client, wish)
+    check_wish(client, wish)
     setup = _build_setup(client, _machine(wish.scope), wish)
     for path in dict.fromkeys(piece.path for piece in client.pieces(setup)):
         say((f"# {path}", "bold"))
@@ -318,36 +307,6 @@ def _prove(name: str, wish: Wish, *, yes: bool, as_json: bool) -> None:
     _warn_of_launcher(wish)
     is_watched = sys.stdin.isatty() and sys.stdout.isatty() and not yes and not as_json
     prove(client, _build_setup(client, _machine(), wish), stays=is_watched, as_json=as_json)
-
-
-def _check_wish(client: Client, wish: Wish) -> None:
-    if wish.is_locked and client.name != "claude":
-        raise Failure(f"--locked works with Claude Code only; {client.title} has no such settings.")
-    if wish.is_locked and wish.scope == "project":
-        raise Failure("--locked is for the whole machine; leave out --scope.")
-    if wish.scope == "project" and not client.has_project_scope:
-        raise Failure(f"{client.title} takes hooks from your own configuration only; leave out --scope.")
-    if 0 < wish.hook_timeout < SHORTEST_TIMEOUT:
-        raise Failure(
-            f"--hook-timeout is at least {SHORTEST_TIMEOUT} seconds: Handrail must answer before the client's limit."
-        )
-    if wish.is_single_question:
-        _check_single_question(client, wish)
-    if not wish.has_mcp and not (wish.has_hooks and client.has_hooks):
-        raise Failure(f"There is nothing to write: {client.title} {client.promises}.")
-
-
-def _check_single_question(client: Client, wish: Wish) -> None:
-    if not client.has_single_question:
-        raise Failure(
-            f"--single-question works with Gemini CLI only; {client.title} has no file that would keep it from asking."
-        )
-    if wish.scope == "project":
-        raise Failure("--single-question is for your own configuration only; leave out --scope.")
-    if not wish.has_hooks:
-        raise Failure(
-            "--single-question without hooks would let every tool run unasked; leave out --no-hooks."
-        )
 
 
 def _connect_all(
@@ -378,6 +337,20 @@ def _connect_all(
         failures += problems
     if failures:
         raise Failure("Not all clients were connected." if len(failures) > 1 or not is_one else failures[0])
+    if is_one and wish.has_mcp:
+        _offer_servers(names[0], machine, wish, connections, dry_run=dry_run, yes=yes)
+
+
+def _offer_servers(
+    name: str, machine: Machine, wish: Wish, connections: Connections, *, dry_run: bool, yes: bool
+) -> None:
+    client = find_client(name)
+    rough = Setup(machine=machine, launcher=find_launcher(os.environ, wish.launcher), scope=wish.scope)
+    if wish.servers == "keep" or (wish.servers == "ask" and not find_mcp_entries(client, rough)):
+        return
+    setup = _build_setup(client, machine, wish)
+    with nullcontext() if dry_run else reach("person", start=True) as link:
+        offer_move(client, setup, connections, link, wish.servers, yes=yes)
 
 
 def _try_plan(
@@ -387,7 +360,7 @@ def _try_plan(
     client = find_client(name)
     try:
         if is_one or wish.scope == "user":
-            _check_wish(client, wish)
+            check_wish(client, wish)
         if not client.is_found(machine) and not wish.is_forced:
             return (
                 f"{client.title} is not installed: there is no {' or '.join(client.programs)} on PATH. Install it, or use "

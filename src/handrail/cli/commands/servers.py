@@ -22,6 +22,7 @@ from handrail.cli.render.output import Piece, note, print_json, print_table, say
 if TYPE_CHECKING:
     from handrail.cli.wire import McpServerSection, ServerLogView, ServerTrialView, ServerView
     from handrail.clients.mcp_entries import McpEntry
+    from handrail.clients.mcp_secrets import SplitSection
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ServerName = Annotated[
@@ -224,31 +225,38 @@ def import_(
     yes: Yes = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Add the MCP servers that a client has in its own configuration, which stays as it is."""
+    """Add the MCP servers that a client has in its own configuration, which stays as it is.
+
+    Values that may be credentials go to the secret store, and not into config.toml.
+    """
+    from handrail.clients.mcp_secrets import split_secrets  # noqa: PLC0415 - rarely needed
+
     entries = [each for each in _read_entries(client, scope) if not only or each.name in only]
     if not entries:
         _explain_nothing(client, only)
     with reach("person") as link:
         known = {row["name"] for row in link.get("servers")}
-        chosen = {each.section["name"]: each for each in reversed(entries) if each.section}
-        fresh = [each for name, each in reversed(chosen.items()) if name not in known]
+        taken = {row["name"] for row in link.get("secrets")}
+        splits: dict[str, SplitSection] = {}
+        for each in entries:
+            if each.section and each.section["name"] not in known:
+                split = splits.setdefault(each.section["name"], split_secrets(each.section, taken))
+                taken |= split.secrets.keys()
         if not as_json_:
-            _show_entries(entries, known)
-        if (
-            fresh
-            and not dry_run
-            and (yes or as_json_ or confirm(f"Add {format_count(len(fresh), 'server')}?"))
-        ):
-            added = [link.post("servers", body=cast("McpServerSection", each.section)) for each in fresh]
-        else:
-            added = []
+            _show_entries(entries, known, splits)
+        fresh = [each for each in splits.values() if not each.problem]
+        is_wished = not dry_run and (yes or as_json_ or confirm(f"Add {format_count(len(fresh), 'server')}?"))
+        added = [_add_split(link, each) for each in fresh] if fresh and is_wished else []
     if as_json_:
         print_json(added)
     elif added:
         say(
             ("✓ added  ", "green"), f"{', '.join(row['name'] for row in added)}. Agents can use them at once."
         )
-        note(f"{client} still starts its own, too: remove them there, or its calls pass by Handrail.")
+        note(
+            f"{client} still starts its own, too, so its calls pass by Handrail. `handrail connect {client} --servers move` "
+            "moves them instead."
+        )
 
 
 def _read_entries(client: str, scope: Literal["user", "project"]) -> list[McpEntry]:
@@ -274,15 +282,24 @@ def _explain_nothing(client: str, only: list[str] | None) -> NoReturn:
     raise Failure(f"{client} has no MCP server{named} in this configuration. Nothing was changed.")
 
 
-def _show_entries(entries: list[McpEntry], known: set[str]) -> None:
+def _add_split(link: Link, split: SplitSection) -> ServerView:
+    for name, value in split.secrets.items():
+        link.put("secrets", name, body={"value": value})
+    return link.post("servers", body=cast("McpServerSection", split.section))
+
+
+def _show_entries(entries: list[McpEntry], known: set[str], splits: dict[str, SplitSection]) -> None:
     rows: list[tuple[Piece, ...]] = []
     for each in entries:
         name = str(each.section.get("name", ""))
-        state: Piece = ("✗ not possible", "red") if each.problem else ("+ new", "green")
+        split = splits.get(name)
+        problem = each.problem or (split.problem if split else "")
+        state: Piece = ("✗ not possible", "red") if problem else ("+ new", "green")
         state = ("= is there", "dim") if name in known else state
         what = each.section.get("url") or " ".join(each.section.get("command", ()))
-        rows.append((each.name, state, name, each.problem or str(what)))
-    print_table(("IN THE CLIENT", "", "HERE", "WHAT"), rows)
+        stored = ", ".join(split.secrets) if split and not problem else ""
+        rows.append((each.name, state, name, stored, problem or str(what)))
+    print_table(("IN THE CLIENT", "", "HERE", "TO THE SECRET STORE", "WHAT"), rows)
 
 
 def _find_name(link: Link, name: str) -> str:

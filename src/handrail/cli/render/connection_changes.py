@@ -1,11 +1,18 @@
 """Text of the changes that `handrail connect` and `disconnect` would make to files, and of what a client does then."""
 
+import json
 from collections.abc import Iterator
 from difflib import unified_diff
+from functools import reduce
 
 from handrail.cli.render.output import note, say
+from handrail.clients.config_edit import is_object
 from handrail.clients.connection_plan import ConfigChange, ConnectionPlan
+from handrail.clients.mcp_secrets import find_credentials
 from handrail.clients.proof_recipes import RECIPES
+
+MASK_MIN = 4
+"""Characters of the shortest value that is hidden: a shorter one is in any line."""
 
 
 def show_plan(plan: ConnectionPlan, about: str = "") -> None:
@@ -20,11 +27,21 @@ def show_changes(plan: ConnectionPlan, about: str = "") -> None:
         say(f"{plan.client.title}: nothing to change.")
         return
     say((plan.client.title, "bold"), f": {about}" if about else "")
+    hidden = _find_hidden(plan)
     for change in plan.changes:
         for line in _diff(change):
-            say((line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
+            shown = reduce(lambda text, value: text.replace(value, "[secret]"), hidden, line)
+            say((shown, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
         for command in change.commands if change.is_change else ():
             say((f"  with `{' '.join(command)}`", "dim"))
+
+
+def _find_hidden(plan: ConnectionPlan) -> list[str]:
+    """Credentials in MCP servers of the client that are taken out or put back, as the files have them."""
+    taken = (each for file in plan.connection.files for each in file.pieces if each.piece.kind == "absent")
+    values = {value for each in taken if is_object(each.before) for value in find_credentials(each.before)}
+    forms = {form for value in values for form in (value, json.dumps(value)[1:-1])}
+    return sorted((form for form in forms if len(form) >= MASK_MIN), key=len, reverse=True)
 
 
 def _diff(change: ConfigChange) -> Iterator[str]:
