@@ -1,7 +1,9 @@
 """The entries of each client are the documented ones, and reach a launcher with any path."""
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import tomllib
 from pathlib import Path
@@ -180,6 +182,36 @@ def test_kimi_gets_no_limit_that_voids_its_hooks_and_copilot_claudes_names(machi
     assert kimi.overrides(machine.setup(kimi)) == []
     config.write_text(config.read_text() + '\n[[hooks]]\nevent = "Stop"\ncommand = "x"\ntimeout = 601\n')
     assert "Kimi ignores all hooks" in kimi.overrides(machine.setup(kimi))[0]
+
+
+def test_a_report_of_kimi_outlives_the_signals_that_end_its_hooks(tmp_path: Path) -> None:
+    """Kimi sends them to the process group of the hook, while the hook is still starting."""
+    started, go_on, report = (tmp_path / name for name in ("started", "go on", "report"))
+    os.mkfifo(started)
+    os.mkfifo(go_on)
+    launcher = tmp_path / "handrail"
+    launcher.write_text(f"#!/bin/sh\nexec 3<>'{go_on}'\necho > '{started}'\nread _ <&3\ncat > '{report}'\n")
+    launcher.chmod(0o755)
+    machine = ClientMachine(tmp_path / "machine", "kimi", launcher=str(launcher))
+    machine.connect("kimi")
+    hooks = tomllib.loads((machine.home / ".kimi-code/config.toml").read_text())["hooks"]
+    (line,) = [hook["command"] for hook in hooks if hook["event"] == "PostToolUse"]
+    hook = subprocess.Popen(
+        ["/bin/sh", "-c", line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert hook.stdin is not None
+    assert hook.stdout is not None
+    hook.stdin.write(b"the end of a call")
+    hook.stdin.close()
+    started.read_text()
+    os.killpg(hook.pid, signal.SIGTERM)
+    os.killpg(hook.pid, signal.SIGKILL)
+    assert hook.wait(timeout=10) == -signal.SIGKILL
+    with open(os.open(go_on, os.O_WRONLY | os.O_NONBLOCK), "w") as reader:  # fails if it was killed too
+        reader.write("\n")
+    assert hook.stdout.read() == b"", "the hook has ended"
+    hook.stdout.close()
+    assert report.read_text() == "the end of a call"
 
 
 @pytest.mark.parametrize(

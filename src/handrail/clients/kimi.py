@@ -10,7 +10,10 @@ that goose would skip the rule.
 """
 
 import json
+import os
 import re
+import shlex
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -48,10 +51,12 @@ from handrail.clients.hook_work import (
 from handrail.clients.pieces import ConfigPiece
 
 REPORTS = ("PostToolUse", "PostToolUseFailure")
-"""Events of whose hooks Kimi sends SIGTERM to those that still run when the turn ends."""
+"""Events whose hooks Kimi does not wait for. Right after the model's last words it sends SIGTERM to the process group of one
+that still runs, and SIGKILL a tenth of a second later."""
 KEEP_ON = "trap '' TERM; "
-"""Before the command of a report: the shell ignores SIGTERM, and the hook inherits that. Else a report is lost that starts
-just before the turn's end."""
+"""Before the command of a report: the shell ignores SIGTERM, and the hook inherits that."""
+SETSID = shutil.which("setsid", path=os.defpath) or ""
+"""Takes a report out of the process group, and so away from the SIGKILL. Empty where the system has none, as on macOS."""
 LIMIT_SECONDS = 590
 """Below the 600 s above which Kimi ignores all hooks."""
 KIMI_HOOKS = (
@@ -98,9 +103,14 @@ class Kimi(Client):
 
 
 def _kimi_hook(setup: Setup, line: HookLine) -> dict[str, Any]:
-    command = (KEEP_ON if line.event in REPORTS else "") + hook_line(setup, "kimi", line)
+    command = _report_line(setup) if line.event in REPORTS else hook_line(setup, "kimi", line)
     matcher = {"matcher": ""} if line.has_matcher else {}
     return {"event": line.event, **matcher, "command": command, "timeout": line.limit(setup, LIMIT_SECONDS)}
+
+
+def _report_line(setup: Setup) -> str:
+    program = [*filter(None, (SETSID,)), *setup.launcher.argv(*setup.hook("kimi", waits=False))]
+    return f"{KEEP_ON}{shlex.join(program)} || true"
 
 
 def _is_valid(hook: Any) -> bool:
