@@ -149,6 +149,8 @@ PROVIDER_VARIABLES = (
     "HANDRAIL_MODEL",
 )
 """Environment variables that our own agent inherits: API keys, base URLs and the choice of model."""
+PROVIDER_SECRETS = tuple(name for name in PROVIDER_VARIABLES if name.endswith(("_KEY", "_TOKEN")))
+"""Those that a keyring stores; the others are base URLs and a model's name."""
 KEYS_FOR_URL = {
     "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "OPENAI_BASE_URL": ("OPENAI_API_KEY",),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, expect
-from tests.house.source import ROOT
 from tests.support.browser_tab import MS, Tab, signed_in
 from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.file_keyring import use_keyring_in_file
 from tests.support.mcp_client import agent
 from tests.support.person_client import Person
 
@@ -17,20 +17,13 @@ pytestmark = pytest.mark.browser
 KEY = "sk-ant-not-a-real-key-73310"
 
 
-def use_keyring_in_file(home: Home) -> None:
-    home.environment.pop("PYTHON_KEYRING_BACKEND", None)
-    home.environment["FILE_KEYRING"] = str(home.places.data / "keyring.json")
-    home.environment["XDG_CONFIG_HOME"] = str(home.places.data / "config")
-    settings = home.places.data / "config" / "python_keyring" / "keyringrc.cfg"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(
-        f"[backend]\ndefault-keyring = tests.support.file_keyring.FileKeyring\nkeyring-path = {ROOT}\n"
-    )
+def put_keyring(home: Home) -> None:
+    use_keyring_in_file(home.environment, home.places.data)
 
 
 @pytest.fixture(scope="module")
 def shared_home() -> Generator[Home]:
-    with running_daemon(prepare=use_keyring_in_file) as home:
+    with running_daemon(prepare=put_keyring) as home:
         yield home
 
 

@@ -2,11 +2,27 @@
 
 import json
 import os
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import cast
 
 from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError, PasswordSetError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def use_keyring_in_file(environment: MutableMapping[str, str], folder: Path) -> Path:
+    """Let programs with this environment use a keyring in this folder; returns its file."""
+    environment.pop("PYTHON_KEYRING_BACKEND", None)
+    ring, config = folder / "keyring.json", folder / "config"
+    environment |= {"FILE_KEYRING": str(ring), "XDG_CONFIG_HOME": str(config)}
+    settings = config / "python_keyring" / "keyringrc.cfg"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(
+        f"[backend]\ndefault-keyring = tests.support.file_keyring.FileKeyring\nkeyring-path = {ROOT}\n"
+    )
+    return ring
 
 
 class FileKeyring(KeyringBackend):

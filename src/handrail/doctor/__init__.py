@@ -51,6 +51,6 @@ def examine(places: Places) -> Iterator[Finding]:
 
 
 EXPORTS = {
-    "checks": "Finding SECRETS check_rules variable_sources",
+    "checks": "Finding check_rules variable_sources",
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

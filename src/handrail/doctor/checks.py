@@ -18,7 +18,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from handrail import __version__
-from handrail.config import OWN_AGENT, PROVIDER_VARIABLES, BadConfig, load
+from handrail.config import OWN_AGENT, PROVIDER_SECRETS, PROVIDER_VARIABLES, BadConfig, load
 from handrail.door.connect import HelloRefused, Impostor, dial, dial_path, say_hello
 from handrail.door.own_processes import find_daemon, find_hung_keeper, find_keeper
 from handrail.launcher.trusted_programs import find_program
@@ -372,8 +372,6 @@ def _backup_failed(why: str, fix: str | None) -> Finding:
 
 
 MADE_OF = ("acp", "anthropic", "mcp", "openai", "pydantic_ai")
-SECRETS = tuple(name for name in PROVIDER_VARIABLES if name.endswith(("_KEY", "_TOKEN")))
-"""Variables that a keyring stores; the others are base URLs and a model's name."""
 
 
 def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
@@ -393,7 +391,7 @@ def check_own_agent(places: Places, environ: Mapping[str, str]) -> Finding:
 
 def variable_sources(places: Places, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """The sources that set each variable, in order of precedence."""
-    configured, secret = _read_configured(places), read_keys(*SECRETS)
+    configured, secret = _read_configured(places), read_keys(*PROVIDER_SECRETS)
     return {
         name: (
             *(["environment"] if environ.get(name, "").strip() else []),

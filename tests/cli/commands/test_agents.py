@@ -1,9 +1,11 @@
 """`handrail agents`."""
 
+import json
 from pathlib import Path
 
 import pytest
 from tests.support.cli_home import Home
+from tests.support.file_keyring import use_keyring_in_file
 
 pytestmark = pytest.mark.e2e
 
@@ -31,6 +33,16 @@ def test_our_own_agent_is_there_and_says_that_it_has_no_key_until_it_has_one(alo
     with_one = alone.ok("agents")
     assert "no key" not in with_one.out + with_one.err
     assert "handrail chat --agent handrail starts" in with_one.err
+
+
+def test_a_key_in_the_keyring_counts_for_the_command_line_as_for_the_page(alone: Home) -> None:
+    ring = use_keyring_in_file(alone.env, alone.path)
+    ring.write_text(json.dumps({"handrail GEMINI_API_KEY": "k"}))
+    alone.up()
+    shown = alone.ok("agents")
+    assert "no key" not in shown.out + shown.err
+    ring.unlink()
+    assert "! no key" in alone.ok("agents").out
 
 
 def test_refresh_shows_the_newest_versions_and_names_what_was_not_found(

@@ -26,7 +26,7 @@ from handrail.cli.render.output import Piece, note, print_json, print_table, say
 from handrail.paths import Places, own_python
 
 if TYPE_CHECKING:
-    from handrail.cli.wire import AdoptBody, AgentSessionView, AgentView
+    from handrail.cli.wire import AdoptBody, AgentSessionView, AgentView, KeysView
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -65,6 +65,7 @@ def agents(context: typer.Context, as_json_: AsJson = False, refresh: Refresh = 
         return
     with reach("person") as link:
         rows = link.get("agents")
+        keys_found = link.get("keys") if any(row["why"] for row in rows if row["found"]) else None
     if refresh:
         _show_newest(rows, as_json_)
         return
@@ -72,7 +73,7 @@ def agents(context: typer.Context, as_json_: AsJson = False, refresh: Refresh = 
         print_json(rows)
         return
     installed, missing = [row for row in rows if row["found"]], [row for row in rows if not row["found"]]
-    without_key = _agents_without_key(installed)
+    without_key = [row for row in installed if row["why"] and not _has_key(keys_found)]
     cells = [_cells(row, lacks=row in without_key) for row in installed]
     print_table(("NAME", "STATE", "VERSION", "FROM", "COMMAND"), cells)
     if missing:
@@ -172,16 +173,13 @@ def agent() -> NoReturn:
     os.execv(sys.executable, [*own_python(), "-m", "handrail", "agent"])
 
 
-def _agents_without_key(installed: list[AgentView]) -> list[AgentView]:
-    """Our own agent, if neither the daemon nor this environment has a key for it; else empty."""
-    from handrail.doctor.checks import variable_sources  # noqa: PLC0415 - brings the settings and the keyring
+def _has_key(keys_found: KeysView | None) -> bool:
+    """Whether our own agent has a key: the daemon or the keyring has one, as on the page, or this environment does."""
+    from handrail.config import PROVIDER_VARIABLES  # noqa: PLC0415 - pydantic takes a tenth of a second
 
-    candidates = [row for row in installed if row["why"]]
-    return (
-        []
-        if candidates and any(variable_sources(Places.find(os.environ), os.environ).values())
-        else candidates
-    )
+    if keys_found is not None and (keys_found["other"] or any(key["stored"] for key in keys_found["keys"])):
+        return True
+    return any(os.environ.get(name) for name in PROVIDER_VARIABLES if name != "HANDRAIL_MODEL")
 
 
 def _cells(row: AgentView, *, lacks: bool) -> tuple[Piece, ...]:
@@ -230,13 +228,14 @@ def keys(context: typer.Context, as_json_: AsJson = False) -> None:
     """List, set or remove the API keys of Handrail's own agent. Keys are stored in the system keyring."""
     if context.invoked_subcommand is not None:
         return
-    from handrail.doctor.checks import SECRETS, variable_sources  # noqa: PLC0415 - brings the settings and the keyring
+    from handrail.config import PROVIDER_SECRETS  # noqa: PLC0415 - pydantic takes a tenth of a second
+    from handrail.doctor.checks import variable_sources  # noqa: PLC0415 - brings the settings and the keyring
 
     keys_found = variable_sources(Places.find(os.environ), os.environ)
     if as_json_:
         print_json([{"name": name, "found": where} for name, where in keys_found.items()])
         return
-    rows = {name: where for name, where in keys_found.items() if where or name in SECRETS}
+    rows = {name: where for name, where in keys_found.items() if where or name in PROVIDER_SECRETS}
     print_table(("NAME", "FOUND IN"), [(name, _format_sources(where)) for name, where in rows.items()])
     note(("The daemon's environment may have others. `handrail keys set anthropic` stores one.", "dim"))
 
@@ -269,11 +268,11 @@ def remove(which: Which) -> None:
 
 
 def _key_name(which: str) -> str:
-    from handrail.doctor.checks import SECRETS  # noqa: PLC0415
+    from handrail.config import PROVIDER_SECRETS  # noqa: PLC0415
 
     name = PROVIDERS.get(which.lower(), which)
-    if name not in SECRETS:
-        known = ", ".join([*PROVIDERS, *SECRETS])
+    if name not in PROVIDER_SECRETS:
+        known = ", ".join([*PROVIDERS, *PROVIDER_SECRETS])
         raise typer.BadParameter(f"{which} is not the name of a provider or of a key. Known names: {known}.")
     return name
 

@@ -10,6 +10,7 @@ from anyio import to_thread
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import SecretStr
 
+from handrail.config import PROVIDER_SECRETS
 from handrail.provider_keys import NoKeyring, delete_key, read_keys, store_key
 from handrail.server.api.models import Wire
 from handrail.server.context import ServerContext
@@ -42,7 +43,7 @@ class KeysView(Wire):
     """The keys of our own agent."""
 
     other: bool
-    """Its environment or the configuration has a key, or the address of a model server."""
+    """Its environment or the configuration has a key or the address of a model server, or the keyring has another key."""
     keys: list[KeyView]
 
 
@@ -51,9 +52,9 @@ def routes(context: ServerContext) -> APIRouter:
 
     @router.get("/keys")
     async def keys() -> KeysView:
-        found = await to_thread.run_sync(read_keys, *VARIABLES.values(), abandon_on_cancel=True)
+        found = await to_thread.run_sync(read_keys, *PROVIDER_SECRETS, abandon_on_cancel=True)
         rows = [KeyView(provider=each, name=name, stored=name in found) for each, name in VARIABLES.items()]
-        return KeysView(other=context.registry.keyed, keys=rows)
+        return KeysView(other=context.registry.keyed or bool({*found} - {*VARIABLES.values()}), keys=rows)
 
     @router.put("/keys/{provider}", status_code=204)
     async def store(provider: Provider, body: KeyBody) -> Response:
