@@ -97,28 +97,29 @@ async def test_a_card_that_is_decided_elsewhere_stays_with_its_outcome_and_offer
 async def test_every_decision_leads_to_the_next_card_or_with_the_setting_off_to_none(
     shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
-    """`d`, `a`, `c` and a denial with words do the same, which none of them did before."""
+    """`d`, `a`, `c`, `s`, a denial with words and a rule do the same, which none of them did before."""
+    second = {"Shift+D": "Deny and tell the agent", "r": "Allow and make 1 rule"}
     async with agent(shared_home, workspace) as client:
-        calls = await ask(client, shared_person, *(f"step{number} run" for number in range(6)))
+        calls = await ask(client, shared_person, *(f"step{number} run" for number in range(8)))
         await tab.open(calls[0])
-        for at, keys in enumerate((["d"], ["a"], ["c"], ["Shift+D", "Enter"])):
+        for at, keys in enumerate((["d"], ["a"], ["c"], ["s"], ["Shift+D", "Enter"], ["r", "Control+Enter"])):
             await shows(tab, calls[at])
             await is_armed(tab)
             for key in keys:
                 await tab.page.keyboard.press(key)
-                if key == "Shift+D":
-                    tell = tab.detail.get_by_role("button", name="Deny and tell the agent", exact=True)
-                    await expect(tell).not_to_have_attribute("aria-disabled", "true", timeout=MS)
-        await shows(tab, calls[4])
+                if key in second:
+                    button = tab.detail.get_by_role("button", name=second[key], exact=True)
+                    await expect(button).not_to_have_attribute("aria-disabled", "true", timeout=MS)
+        await shows(tab, calls[6])
 
         await tab.page.keyboard.press("?")
         await tab.page.get_by_label("After a decision, open the next question").uncheck()
         await tab.page.keyboard.press("Escape")
         await is_armed(tab)
         await tab.page.keyboard.press("d")
-        await tab.reads(calls[4], "denied")
-        await shows(tab, calls[4])
-        await shared_person.cancel(calls[5])
+        await tab.reads(calls[6], "denied")
+        await shows(tab, calls[6])
+        await shared_person.cancel(calls[7])
 
 
 WATCH = """() => {

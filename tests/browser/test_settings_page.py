@@ -58,7 +58,7 @@ async def test_settings_are_changed_undone_and_asked_about_where_fewer_calls_wou
     await settings.get_by_role("button", name="Use the default for command.wait_seconds").click()
     await expect(settings.get_by_text("will be in force after")).to_have_count(0, timeout=MS)
 
-    await settings.get_by_role("button", name="Signed-in browsers…").click()
+    await settings.get_by_role("button", name="Signed-in browsers and devices…").click()
     browsers = tab.page.get_by_role("dialog", name="Signed-in browsers")
     await browsers.get_by_role("button", name="Rename").first.click()
     await browsers.get_by_label("New name").fill("My desk")
