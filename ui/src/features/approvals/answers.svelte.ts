@@ -166,7 +166,7 @@ export const STALE = "The file changed on disk, so this can no longer be written
 
 const LOADING = "The details of this call are still loading; try again in a moment.";
 
-export const NO_RULE = "No rule can cover this call: what Handrail does not fully understand, and places that are never allowed without a person, always ask.";
+export const NO_RULE = "No rule can cover this call. Handrail always asks about what it cannot fully analyse, and about protected places.";
 
 /** The generated type requires every field that has a default. */
 function withDefaults(rule: RuleBody): CompleteRule {

@@ -64,8 +64,15 @@ function repeatKey(call: CallView): string | null {
   return [call.caller.key, call.tool, call.status, call.exit_code, call.signal, call.thread, isCode(call) || call.tool === "client_work" ? call.title : ""].join("\n");
 }
 
+/** The day that was asked about last: neighbours in a list are mostly of one day, and a date is slow to make. */
+let known = { from: 0, to: 0, day: "" };
+
 export function dayOf(at: number): string {
-  return new Date(at).toDateString();
+  if (at >= known.from && at < known.to) return known.day;
+  const then = new Date(at);
+  const [year, month, date] = [then.getFullYear(), then.getMonth(), then.getDate()];
+  known = { from: new Date(year, month, date).getTime(), to: new Date(year, month, date + 1).getTime(), day: then.toDateString() };
+  return known.day;
 }
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];

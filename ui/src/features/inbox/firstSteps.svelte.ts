@@ -4,15 +4,18 @@ import type { Model } from "../../state/model.ts";
 
 export type StepId = "connect" | "answer" | "rule";
 const STEPS: readonly StepId[] = ["connect", "answer", "rule"];
-/** What the demo calls itself; it is no agent of the person's own. */
-export const DEMO = "handrail demo";
+/** What the demo and the demo agent of a thread call themselves. */
+const DEMOS: readonly string[] = ["handrail demo", "demo"];
 const KEY = "handrail.first-steps";
+
+/** Whether a client is an agent of the person's own. */
+export const isOwnAgent = (client: string): boolean => !DEMOS.includes(client);
 
 /** The steps that this state of the page shows as done; pure. */
 export function doneSteps(model: Model, rules: RulesView | null): StepId[] {
   const calls = [...model.calls.values()];
   const answered = calls.some(({ answered_by }) => answered_by?.startsWith("a person")) || [...model.approvals.values()].some(({ by }) => by?.startsWith("a person"));
-  return [...(calls.some(({ caller }) => caller.client !== DEMO) ? ["connect" as const] : []), ...(answered ? ["answer" as const] : []), ...(rules?.rules.some(({ removable }) => removable) ? ["rule" as const] : [])];
+  return [...(calls.some(({ caller }) => isOwnAgent(caller.client)) ? ["connect" as const] : []), ...(answered ? ["answer" as const] : []), ...(rules?.rules.some(({ removable }) => removable) ? ["rule" as const] : [])];
 }
 
 export class FirstSteps {

@@ -114,7 +114,7 @@ export class InboxController {
   async startDemo(): Promise<void> {
     try {
       const { terminal } = await this.store.api.startDemo();
-      toasts.offer("The demo runs for ten minutes. It says what it does in its terminal.", "Show", () => route.openTerminal(terminal));
+      toasts.offer("The demo runs for ten minutes. Its terminal says what it does.", "Show terminal", () => route.openTerminal(terminal));
     } catch (error) {
       showError(error);
     }

@@ -108,12 +108,12 @@ export interface RuleGroup {
 }
 
 const TITLES: Record<Effect, readonly [string, string]> = {
-  deny: ["Deny", "One that matches ends it: nothing overrides a deny."],
-  ask: ["Ask", "These ask even where something below would allow."],
-  allow: ["Allow", "The first that matches lets it pass."],
+  deny: ["Deny", "A match denies the call. Nothing overrides it."],
+  ask: ["Ask", "A match asks you, even if a rule below would allow."],
+  allow: ["Allow", "The first match allows the call."],
 };
-const FLOORS = ["Built-in floors", "Nothing overrides these, whatever is allowed below."] as const;
-const DEFAULTS = ["Built-in defaults", "What holds where no rule of yours matched."] as const;
+const FLOORS = ["Built-in floors", "No rule of yours overrides them."] as const;
+const DEFAULTS = ["Built-in defaults", "They apply where no rule of yours matches."] as const;
 
 /** In order of evaluation; adjacent rules of one kind are grouped, numbers continue. */
 export function groupRules(rules: readonly RuleView[]): RuleGroup[] {

@@ -1,6 +1,6 @@
 /** Texts of the settings view; pure. */
 import type { SettingValue, SettingView, StopReceipt } from "../../api/types.ts";
-import { pluralize } from "../../lib/duration.ts";
+import { pluralize, sizeText } from "../../lib/duration.ts";
 
 /** Sections of the configuration file, in the order shown, with what they are about. */
 export const SECTIONS: readonly { readonly title: string; readonly names: RegExp }[] = [
@@ -27,6 +27,11 @@ export function receiptText({ operations, calls, terminals, beyond }: StopReceip
 /** A value as it would stand in the file. */
 export function valueText(value: unknown): string {
   return typeof value === "string" ? `"${value}"` : JSON.stringify(value);
+}
+
+/** A number of bytes in a unit that is easier to read; empty for anything else. */
+export function bytesText(name: string, value: unknown): string {
+  return name.endsWith("bytes") && typeof value === "number" && value >= 1000 ? `That is ${sizeText(value)}.` : "";
 }
 
 /** A value as a person types it in a field. */
