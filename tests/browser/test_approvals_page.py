@@ -590,17 +590,6 @@ async def test_a_proposal_that_can_no_longer_be_written_cannot_be_allowed(
     assert file.read_text() == "apples = 1\n"
 
 
-async def test_the_empty_inbox_says_how_to_connect_an_agent_and_offers_the_demo(
-    home: Home, person: Person, browser: Browser
-) -> None:
-    async with signed_in(browser, person) as tab:
-        inbox = tab.page.get_by_role("region", name="Inbox")
-        await tab.sees(inbox, "handrail connect claude")
-        await tab.sees(inbox, "handrail demo")
-        await inbox.get_by_role("radio", name="Codex").check(force=True)
-        await tab.sees(inbox, "handrail connect codex")
-
-
 async def test_a_new_rule_opens_without_an_error_and_with_the_focus_in_its_field(tab: Tab) -> None:
     await tab.page.get_by_role("link", name="Rules").click()
     await tab.page.get_by_role("button", name="New rule…").click()

@@ -96,6 +96,8 @@ async def test_a_new_user_tries_the_demo_and_connects_an_agent(
     async with signed_in(browser, person) as tab:
         page = tab.page
         steps = page.get_by_role("region", name="First steps")
+        await page.get_by_role("radio", name="Codex").check(force=True)
+        await expect(page.get_by_text("handrail connect codex")).to_be_visible(timeout=MS)
         await page.get_by_label("More agents").select_option("jetbrains")
         await expect(page.get_by_text("handrail connect jetbrains")).to_be_visible(timeout=MS)
         await page.get_by_role("button", name="Try the demo").click()
