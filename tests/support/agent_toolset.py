@@ -21,7 +21,7 @@ from tests.support.daemon_home import BOUND, until
 from handrail.own_agent.activity import ActivityUpdate, operation
 from handrail.own_agent.host import Answer
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json, PlanEntry, Result, RunningCall, Tool
-from handrail.own_agent.tools.mcp_transport import Http, ServerConfig, Stdio
+from handrail.own_agent.tools.server_config import Http, ServerConfig, Stdio
 from handrail.own_agent.tools.toolset import Servers
 
 SERVERS = Path(__file__).parent / "mcp_servers"

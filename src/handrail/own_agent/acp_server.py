@@ -15,7 +15,6 @@ import signal
 import stat
 import sys
 from datetime import UTC
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,6 +44,7 @@ from handrail.own_agent.models.http_stream import load_certificates
 from handrail.own_agent.models.model import ModelError
 from handrail.own_agent.session_files import NoSuchSession, SessionFile, SessionFiles, build_message_schema
 from handrail.own_agent.slash_commands import NoSuchOption
+from handrail.own_agent.slow_import import import_slowly
 from handrail.own_agent.tools.agent_tool import Json
 from handrail.own_agent.updates import SessionUpdates
 from handrail.paths import Places
@@ -56,12 +56,10 @@ if TYPE_CHECKING:
 PROTOCOL_VERSION = 1
 SLOW_MODULES = (
     "handrail.own_agent.conversation",
-    "handrail.own_agent.tools.toolset",
     "handrail.own_agent.models.model_client",
     "handrail.own_agent.models.providers",
 )
-"""Modules that take about a second to import. Imported one after the other, because two threads that import
-the same packages block each other."""
+"""Modules that take about half a second to import."""
 NOTIFICATIONS = frozenset({"session/cancel"})
 CAPABILITIES: Json = {
     "loadSession": True,
@@ -240,8 +238,7 @@ class AgentServer:
             await session.close()
 
     async def _load(self) -> None:
-        for name in SLOW_MODULES:
-            await anyio.to_thread.run_sync(import_module, name, abandon_on_cancel=True)
+        await import_slowly(*SLOW_MODULES)
         for prepare in (load_certificates, build_message_schema):
             await anyio.to_thread.run_sync(prepare, abandon_on_cancel=True)
         self._loaded.set()

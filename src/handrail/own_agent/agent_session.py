@@ -20,6 +20,7 @@ from handrail.own_agent.content import text_of, title_of
 from handrail.own_agent.models.model import ModelError
 from handrail.own_agent.session_files import NoSuchSession
 from handrail.own_agent.slash_commands import MODEL, THOUGHT, NoSuchOption, Options
+from handrail.own_agent.tools.toolset import open_toolset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,12 +63,10 @@ class PromptHandler:
         """The options as last sent to the host; None before the host knows the session."""
 
     async def prepare(self, given: Sequence[HostServer], loaded: anyio.Event) -> None:
-        """Connect the tools, list the models, and hold both until cancelled. Waits for `loaded`, set when the
-        slow modules are imported."""
-        await loaded.wait()
-        from handrail.own_agent.tools.toolset import open_toolset  # noqa: PLC0415 - imported by now
-
+        """Connect the tools, list the models, and hold both until cancelled. `loaded` is set when the slow modules are
+        imported; our own server is connected meanwhile."""
         async with open_toolset(given, str(self._cwd)) as self._toolset:
+            await loaded.wait()
             self._ready.set()
             await self._look_for_models()
             await anyio.sleep_forever()

@@ -24,16 +24,18 @@ from tests.support.agent_toolset import (
 )
 from tests.support.daemon_home import free_port, until
 
+from handrail.own_agent.tools.agent_tool import Tool
 from handrail.own_agent.tools.toolset import Servers
 
-Way = Literal["stdio", "http", "old http"]
-ways = pytest.mark.parametrize("way", ["stdio", "http", "old http"])
+Way = Literal["ours", "stdio", "http", "old http"]
+ways = pytest.mark.parametrize("way", ["ours", "stdio", "http", "old http"])
 
 
 @asynccontextmanager
 async def reached(root: Path, log: Path, way: Way) -> AsyncGenerator[Servers]:
-    if way == "stdio":
-        async with connected_servers(root, stdio_server(log)) as servers:
+    if way in {"ours", "stdio"}:
+        name = "handrail" if way == "ours" else "somebody"
+        async with connected_servers(root, stdio_server(log, name)) as servers:
             yield servers
         return
     port = free_port()
@@ -43,12 +45,17 @@ async def reached(root: Path, log: Path, way: Way) -> AsyncGenerator[Servers]:
             yield servers
 
 
+def tools_of(servers: Servers) -> dict[str, Tool]:
+    """The tools under the names of a server that is not ours."""
+    return {f"somebody__{name.removeprefix('somebody__')}": tool for name, tool in servers.tools.items()}
+
+
 @ways
 async def test_a_call_that_is_given_up_returns_at_once_and_the_server_is_told(
     root: Path, log: Path, way: Way
 ) -> None:
     async with reached(root, log, way) as servers:
-        tools = servers.tools
+        tools = tools_of(servers)
         await run_tool(tools["somebody__echo"], text="warm")
         before = descriptors()
         async with parallel_calls() as hand:
@@ -68,7 +75,7 @@ async def test_a_call_that_is_given_up_returns_at_once_and_the_server_is_told(
 @ways
 async def test_a_server_that_ignores_cancel_keeps_nobody_waiting(root: Path, log: Path, way: Way) -> None:
     async with reached(root, log, way) as servers:
-        tools = servers.tools
+        tools = tools_of(servers)
         async with parallel_calls() as hand:
             hand.begin(tools["somebody__ignores"], name="a", seconds=2.0)
             await until(lambda: "a began" in read_log(log))
@@ -83,10 +90,10 @@ async def test_a_server_that_ignores_cancel_keeps_nobody_waiting(root: Path, log
     assert (meanwhile.text, afterwards.text) == ("meanwhile", "afterwards")
 
 
-@pytest.mark.parametrize("way", ["stdio", "http"])
+@pytest.mark.parametrize("way", ["ours", "stdio", "http"])
 async def test_a_server_that_hangs_altogether_keeps_nobody_waiting(root: Path, log: Path, way: Way) -> None:
     async with reached(root, log, way) as servers:
-        tools = servers.tools
+        tools = tools_of(servers)
         async with parallel_calls() as hand:
             hand.begin(tools["somebody__hangs"], name="a")
             await until(lambda: "a began" in read_log(log))
@@ -205,7 +212,7 @@ async def test_giving_up_at_any_moment_breaks_nothing(root: Path, log: Path, way
     chance = random.Random(seed)
 
     async with reached(root, log, way) as servers:
-        tools = servers.tools
+        tools = tools_of(servers)
         await run_tool(tools["somebody__echo"], text="warm")
         before = descriptors()
         for number in range(60):

@@ -83,7 +83,7 @@ async def test_an_input_that_takes_a_book_to_describe_is_not_told_to_every_reque
         tool = servers.tools["somebody__echo"]
         assert isinstance(tool, McpTool)
         schema = {"type": "object", "description": "x" * MOST_SCHEMA}
-        long = replace(tool, spec=tool.spec.model_copy(update={"input_schema": schema}))
+        long = replace(tool, spec=replace(tool.spec, input_schema=schema))
 
     assert tool.definition.parameters_json_schema["properties"]
     assert long.definition.parameters_json_schema == {"type": "object"}

@@ -7,7 +7,7 @@ import pytest
 from tests.support.agent_toolset import connected_servers, run_tool, stdio_server
 
 from handrail.own_agent.acp_requests import HttpServer, NamedValue, StdioServer, UnsupportedServer
-from handrail.own_agent.tools.mcp_transport import Http, Stdio, own_server, select_servers
+from handrail.own_agent.tools.server_config import Http, Stdio, own_server, select_servers
 from handrail.paths import own_python
 
 

@@ -20,8 +20,7 @@ from tests.support.agent_toolset import (
 from tests.support.daemon_home import BOUND, Home, find_processes, running_daemon, until
 from tests.support.person_client import Person, person_of
 
-from handrail.own_agent.acp_requests import HttpServer, NamedValue, StdioServer, UnsupportedServer
-from handrail.own_agent.tools.mcp_transport import HostServer
+from handrail.own_agent.acp_requests import HostServer, HttpServer, NamedValue, StdioServer, UnsupportedServer
 from handrail.own_agent.tools.toolset import Toolset, open_toolset
 
 Way = Literal["door", "http"]

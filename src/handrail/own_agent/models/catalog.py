@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -19,6 +18,7 @@ from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.models.api_keys import NO_KEY, Access, Keys, all_access, provider_access, redact_url
 from handrail.own_agent.models.http_stream import RetryPolicy
 from handrail.own_agent.models.model import PROVIDERS, Choice, Model, ModelError, Provider, parse_choice
+from handrail.own_agent.slow_import import LOADING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,9 +105,6 @@ async def _list_model_ids(way: Access, http: httpx2.AsyncClient) -> list[str]:
 
 ThoughtLevel = Literal["off", "low", "medium", "high"]
 PATIENCE = RetryPolicy()
-LOADING = Lock()
-"""Held while importing: two threads that import the same packages block each other, and an abandoned thread
-may still be running."""
 
 
 class Models:

@@ -5,13 +5,13 @@ Slow to import; each provider's package is imported with its first model. Retrie
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
 from handrail.lazy_dataclass import dataclass
+from handrail.own_agent.slow_import import import_lazily
 
 if TYPE_CHECKING:
     import httpx2
@@ -36,10 +36,12 @@ class ProviderModel:
 
 def load_provider(provider: Provider) -> None:
     """Import the adapter of a provider, with the provider's own package."""
-    import_module(f"pydantic_ai.models.{provider}")
+    import_lazily(f"pydantic_ai.models.{provider}")
+    import_lazily(f"pydantic_ai.providers.{provider}")
 
 
 def build_model(choice: Choice, way: Access, http: httpx2.AsyncClient, level: str | None) -> ProviderModel:
+    load_provider(choice.provider)
     match choice.provider:
         case "anthropic":
             model = _anthropic(choice.name, way, http)

@@ -1,12 +1,19 @@
 """Long tool results: kept whole for the session, shortened for the model; and `read_output` to read the rest."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from functools import cache
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_ai.tools import ToolDefinition
 
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json, Result, RunningCall
 
+if TYPE_CHECKING:
+    from pydantic_ai.tools import ToolDefinition
+
+READ_OUTPUT = "read_output"
 LONG = 30_000
 """Characters of a result that the model gets unchanged; about 8,000 tokens."""
 HEAD, TAIL = 14_000, 8_000
@@ -88,7 +95,7 @@ class ReadOutput:
 
     @property
     def definition(self) -> ToolDefinition:
-        return _DEFINITION
+        return _define()
 
     def shown(self, input: Json) -> CallDisplay:
         pattern = input.get("pattern")
@@ -113,14 +120,18 @@ class ReadOutput:
         return Result(text=_matching_lines(text, wish) if wish.pattern else _piece(text, wish))
 
 
-_DEFINITION = ToolDefinition(
-    name="read_output",
-    description=(
-        "Read on in a result that was too long to give you whole: a piece of it from an offset, or its lines that "
-        "hold a pattern. Prefer a pattern where you know what you look for."
-    ),
-    parameters_json_schema=ReadOutputInput.model_json_schema(),
-)
+@cache
+def _define() -> ToolDefinition:
+    from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415 - slow import
+
+    return ToolDefinition(
+        name=READ_OUTPUT,
+        description=(
+            "Read on in a result that was too long to give you whole: a piece of it from an offset, or its lines that "
+            "hold a pattern. Prefer a pattern where you know what you look for."
+        ),
+        parameters_json_schema=ReadOutputInput.model_json_schema(),
+    )
 
 
 def _refused(sentence: str) -> Result:

@@ -4,31 +4,37 @@ A cancelled caller returns immediately. A server that died is reconnected on its
 that the server may have received is never sent twice.
 """
 
+from __future__ import annotations
+
 import logging
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import field
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import anyio
-import httpx2
-import mcp_types as types
-from anyio.abc import TaskGroup, TaskStatus
-from mcp.client.session import ClientSession
-from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest, ProgressFnT
-from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.transport_context import TransportContext
-from pydantic import TypeAdapter, ValidationError
 
-from handrail import __version__
 from handrail.lazy_dataclass import dataclass
-from handrail.own_agent.tools.mcp_transport import OURS, Http, ServerConfig, open_transport
+from handrail.own_agent.slow_import import import_slowly
+from handrail.own_agent.tools.mcp_session import (
+    ConnectionClosed,
+    InvalidAnswer,
+    McpSession,
+    Progress,
+    ServerError,
+    SessionEvents,
+    ToolSpec,
+)
+from handrail.own_agent.tools.own_server_session import open_own_session
+from handrail.own_agent.tools.server_config import OURS, ServerConfig, Stdio
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from handrail.own_agent.tools.agent_tool import Json
 
 CONNECT_SECONDS = 120.0
 """Seconds for a server to start, answer the handshake and list its tools: some are downloaded first."""
-MOST_TOOLS = 500
-"""Tools per server; bounds memory and the model's context if a list never ends."""
-_CLIENT_INFO = types.Implementation(name="handrail-agent", title="Handrail's agent", version=__version__)
 _MEANING = {401: " (not signed in)", 403: " (forbidden)", 404: " (nothing is there)"}
 _log = logging.getLogger(__name__)
 
@@ -36,14 +42,14 @@ _log = logging.getLogger(__name__)
 class ServerConnection:
     """One connection to a server, from the attempt to its end."""
 
-    def __init__(self, server: ServerConfig, cwd: str, tools: tuple[types.Tool, ...] = ()) -> None:
+    def __init__(self, server: ServerConfig, cwd: str, tools: tuple[ToolSpec, ...] = ()) -> None:
         self.settled = anyio.Event()
         """Set when it is connected or has failed."""
         self.over = anyio.Event()
         """Set when no more requests can be sent."""
         self.gone = anyio.Event()
         """Set when its process and sockets are closed."""
-        self.session: ClientSession | None = None
+        self.session: McpSession | None = None
         """The MCP session while connected."""
         self.tools = tools
         """The server's tools; until it has listed them, those of the previous connection."""
@@ -53,25 +59,26 @@ class ServerConnection:
         self.never_reached = False
         """The server could not be reached, so it has not received the last request."""
         self._server, self._cwd = server, cwd
+        self._changed = anyio.Event()
         self._status = 0
 
     async def keep(self) -> None:
         """Connect, and hold the connection until the server or the session ends."""
+        events = SessionEvents(
+            ended=self.over.set, tools_changed=self._mark_changed, http_status=self._set_status
+        )
         try:
-            async with (
-                open_transport(self._server, self._cwd, self._on_status) as (read, write),
-                ClientSession(
-                    dispatcher=_Dispatcher(read, write, over=self.over),
-                    client_info=_CLIENT_INFO,
-                    message_handler=self._on_message,
-                ) as session,
-            ):
+            async with _open_session(self._server, self._cwd, events) as session:
                 with anyio.fail_after(CONNECT_SECONDS):
-                    await self._handshake(session)
-                    self.tools = tuple(await _list_tools(session))
+                    await session.shake_hands()
+                    self.instructions = session.instructions
+                    self.tools = tuple(await session.list_tools())
                 self.session = session
                 self.settled.set()
-                await self.over.wait()
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._follow_tools, session)
+                    await self.over.wait()
+                    group.cancel_scope.cancel()
         except Exception as problem:  # a failing server must not end the session
             self._record_failure(problem)
         finally:
@@ -80,49 +87,39 @@ class ServerConnection:
             for event in (self.over, self.settled, self.gone):
                 event.set()
 
-    async def _handshake(self, session: ClientSession) -> None:
-        """Perform the handshake.
+    async def _follow_tools(self, session: McpSession) -> None:
+        """List the tools again whenever they have changed."""
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            self.tools = tuple(await session.list_tools())
 
-        HTTP servers get `discover` first: it keeps no session state that a restart could lose. Programs get
-        `initialize` first, since old ones may answer nothing else.
-        """
-        if isinstance(self._server, Http):
-            try:
-                await session.discover()
-            except (MCPError, RuntimeError, ValueError):
-                await session.initialize()
-        else:
-            try:
-                await session.initialize()
-            except MCPError as refused:
-                if refused.code != types.UNSUPPORTED_PROTOCOL_VERSION:
-                    raise
-                await session.discover()
-        self.instructions = session.instructions or ""
+    def _mark_changed(self) -> None:
+        self._changed.set()
 
-    async def _on_message(self, message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification) and self.session is not None:
-            self.tools = tuple(await _list_tools(self.session))
-
-    def _on_status(self, status: int) -> None:
+    def _set_status(self, status: int) -> None:
         self._status = status
 
     def _record_failure(self, problem: Exception) -> None:
+        import httpx2  # noqa: PLC0415 - slow import
+
         causes = list(_causes(problem))
         unheard = (httpx2.ConnectError, httpx2.ConnectTimeout)
         self.never_reached = bool(causes) and all(isinstance(cause, unheard) for cause in causes)
-        self.problem = self._sentence(causes[0] if causes else problem)
+        self.problem = (
+            "nobody listens at its address"
+            if self.never_reached
+            else self._sentence(causes[0] if causes else problem)
+        )
         _log.info("MCP server %r: %s", self._server.name, self.problem)
 
     def _sentence(self, cause: BaseException) -> str:
         match cause:
             case TimeoutError():
                 return f"it did not answer within {CONNECT_SECONDS:g} s"
-            case httpx2.ConnectError() | httpx2.ConnectTimeout():
-                return "nobody listens at its address"
-            case MCPError() if self._status >= 400:
+            case ServerError() | ConnectionClosed() if self._status >= 400:
                 return f"it answers with HTTP {self._status}{_MEANING.get(self._status, '')}"
-            case MCPError(code=types.CONNECTION_CLOSED):
+            case ConnectionClosed():
                 return "it ended before it had answered"
             case OSError(strerror=str(words), filename=name):
                 return f"{words}: {name}" if name else words
@@ -130,39 +127,18 @@ class ServerConnection:
                 return str(cause) or type(cause).__name__
 
 
-class _Dispatcher(JSONRPCDispatcher[TransportContext]):
-    """JSON-RPC dispatcher that sets an event when the connection ends."""
+@asynccontextmanager
+async def _open_session(server: ServerConfig, cwd: str, events: SessionEvents) -> AsyncGenerator[McpSession]:
+    """A session with our own server without the SDK, which takes long to import; with any other through the SDK."""
+    if isinstance(server, Stdio) and server.name == OURS:
+        async with open_own_session(server, cwd, events) as session:
+            yield session
+        return
+    await import_slowly("handrail.own_agent.tools.sdk_session")
+    from handrail.own_agent.tools.sdk_session import open_sdk_session  # noqa: PLC0415 - imported by now
 
-    def __init__(self, read: Any, write: Any, *, over: anyio.Event) -> None:
-        super().__init__(read, write)
-        self._over = over
-
-    async def run(
-        self,
-        on_request: OnRequest,
-        on_notify: OnNotify,
-        on_notify_intercept: OnNotifyIntercept | None = None,
-        *,
-        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-    ) -> None:
-        try:
-            await super().run(on_request, on_notify, on_notify_intercept, task_status=task_status)
-        finally:
-            self._over.set()
-
-
-async def _list_tools(session: ClientSession) -> list[types.Tool]:
-    if session.server_capabilities is None or session.server_capabilities.tools is None:
-        return []
-    tools: list[types.Tool] = []
-    cursor: str | None = None
-    while len(tools) < MOST_TOOLS:
-        page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-        tools += page.tools
-        cursor = page.next_cursor
-        if not cursor or not page.tools:
-            break
-    return tools[:MOST_TOOLS]
+    async with open_sdk_session(server, cwd, events) as session:
+        yield session
 
 
 def _causes(problem: BaseException) -> Iterable[BaseException]:
@@ -174,17 +150,10 @@ def _causes(problem: BaseException) -> Iterable[BaseException]:
         yield problem
 
 
-Answer = types.CallToolResult | types.InputRequiredResult
-
-_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 PATIENCE = 15.0
 """Seconds that a prompt waits for a slow server; its tools appear when it is connected."""
 _CAUSE_SECONDS = 0.5
 """Seconds to wait for the cause of a broken connection, which arrives a moment later."""
-_CONNECTION_LOST = ("Connection closed", "SSE stream ")
-"""How the SDK's messages for a lost connection begin; servers use the same error code for their own errors."""
-_SESSION_LOST = ("session terminated", "session not found")
-"""Errors of an HTTP server that was restarted since the handshake: the request was not executed."""
 
 
 class Unanswered(Exception):
@@ -202,7 +171,7 @@ class Server:
         self._link = self._connect(())
 
     @property
-    def tools(self) -> tuple[types.Tool, ...]:
+    def tools(self) -> tuple[ToolSpec, ...]:
         return self._link.tools
 
     @property
@@ -226,7 +195,7 @@ class Server:
                 await self._link.settled.wait()
         self._waited = True
 
-    async def call(self, tool: str, input: dict[str, Any], progress: ProgressFnT) -> Answer:
+    async def call(self, tool: str, input: Json, progress: Progress) -> Json:
         """Call a tool and return its answer. Raises Unanswered.
 
         A cancelled caller returns immediately; a background task notifies the server.
@@ -246,7 +215,7 @@ class Server:
     def __str__(self) -> str:
         return f"The MCP server “{self.name}”"
 
-    async def _try_call(self, tool: str, input: dict[str, Any], progress: ProgressFnT) -> Answer:
+    async def _try_call(self, tool: str, input: Json, progress: Progress) -> Json:
         link = await self._connected()
         session = link.session
         if session is None:
@@ -269,27 +238,25 @@ class Server:
         await link.settled.wait()
         return link
 
-    def _connect(self, tools: tuple[types.Tool, ...]) -> ServerConnection:
+    def _connect(self, tools: tuple[ToolSpec, ...]) -> ServerConnection:
         link = ServerConnection(self._wanted, self._cwd, tools)
         self._group.start_soon(link.keep)
         return link
 
     async def _failure(
         self, problem: Exception | None, link: ServerConnection
-    ) -> "Unanswered | _ConnectionLost":
+    ) -> Unanswered | _ConnectionLost:
         match problem:
-            case MCPError(code=types.CONNECTION_CLOSED, message=str(words)) if words.startswith(
-                _CONNECTION_LOST
-            ):
+            case ConnectionClosed(unheard=True):
+                link.over.set()
+                return _ConnectionLost(unheard=True)
+            case ConnectionClosed():
                 with anyio.move_on_after(_CAUSE_SECONDS):
                     await link.gone.wait()
                 return _ConnectionLost(unheard=link.never_reached)
-            case MCPError(message=str(words)) if words.lower() in _SESSION_LOST:
-                link.over.set()
-                return _ConnectionLost(unheard=True)
-            case MCPError(message=str(words)):
-                return Unanswered(f"{self} answered with an error: {words}")
-            case ValidationError():
+            case ServerError():
+                return Unanswered(f"{self} answered with an error: {problem}")
+            case InvalidAnswer():
                 return Unanswered(f"{self} answered with something that the protocol does not have.")
             case None:
                 return Unanswered(f"{self} was not asked: the session is over.")
@@ -312,19 +279,16 @@ class _PendingCall:
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: anyio.Event = field(default_factory=anyio.Event)
-    answer: Answer | None = None
+    answer: Json | None = None
     problem: Exception | None = None
 
 
 async def _send(
-    session: ClientSession, pending: _PendingCall, tool: str, input: dict[str, Any], progress: ProgressFnT
+    session: McpSession, pending: _PendingCall, tool: str, input: Json, progress: Progress
 ) -> None:
-    params = types.CallToolRequestParams(name=tool, arguments=input)
     try:
         with pending.scope:
-            pending.answer = await session.send_request(
-                types.CallToolRequest(params=params), _ANSWER, progress_callback=progress
-            )
+            pending.answer = await session.call(tool, input, progress)
     except Exception as problem:  # the caller handles it; raising here would cancel the whole group
         pending.problem = problem
     finally:

@@ -3,22 +3,25 @@
 Tools of other servers need permission (agent_tool.py); calls of our own server are decided by its gate.
 """
 
+from __future__ import annotations
+
 import json
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
-
-import mcp_types as types
-from pydantic_ai.messages import BinaryContent
-from pydantic_ai.tools import ToolDefinition
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from handrail.lazy_dataclass import dataclass
 from handrail.own_agent.tools.agent_tool import CallDisplay, Json, Kind, Permission, Result, RunningCall
 from handrail.own_agent.tools.long_output import Outputs
 from handrail.own_agent.tools.mcp_servers import Server, Unanswered
+from handrail.own_agent.tools.mcp_session import ToolSpec
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import BinaryContent
+    from pydantic_ai.tools import ToolDefinition
 
 MOST_SCHEMA = 50_000
 """Characters of a tool's input schema. A longer one is omitted; the tool can still be called."""
@@ -34,7 +37,7 @@ class McpTool:
     name: str
     """The name that the model uses."""
     server: Server
-    spec: types.Tool
+    spec: ToolSpec
     permission: Permission | None
     """None for our own server, whose gate decides."""
     outputs: Outputs
@@ -42,6 +45,8 @@ class McpTool:
 
     @property
     def definition(self) -> ToolDefinition:
+        from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415 - slow import
+
         description = self.spec.description or self.spec.title or ""
         return ToolDefinition(
             name=self.name,
@@ -103,9 +108,9 @@ _MOST_VALUES, _DEEPEST = 200, 6
 _QUESTION = "asks the person a question in the middle of a call, which this agent cannot pass on; the call was not made"
 
 
-def result_of(answer: types.CallToolResult | types.InputRequiredResult, *, server: str, ours: bool) -> Result:
+def result_of(answer: Json, *, server: str, ours: bool) -> Result:
     """Convert a server's answer. `ours`: the structured content holds our status of the call."""
-    if isinstance(answer, types.InputRequiredResult):
+    if answer.get("resultType") == "input_required":
         return Result(text=f"The MCP server “{server}” {_QUESTION}.", failed=True, ended="failed")
     texts: list[str] = []
     images: list[BinaryContent] = []
@@ -116,8 +121,8 @@ def result_of(answer: types.CallToolResult | types.InputRequiredResult, *, serve
             images.append(piece)
         else:
             texts.append("[one more image, which is left out]")
-    failed, text = bool(answer.is_error), "\n".join(texts)
-    raw = _object_fields(answer.structured_content)
+    failed, text = bool(answer.get("isError")), "\n".join(texts)
+    raw = _object_fields(answer.get("structuredContent"))
     return Result(
         text=text if text.strip() else _empty_text(failed, len(images)),
         images=tuple(images),
@@ -139,29 +144,31 @@ def _ended(raw: Json) -> Literal["failed", "denied", "cancelled"]:
             return "failed"
 
 
-def _pieces(answer: types.CallToolResult) -> Iterator[str | BinaryContent]:
-    for block in answer.content:
+def _pieces(answer: Json) -> Iterator[str | BinaryContent]:
+    content: list[Json] = answer["content"]
+    for block in content:
         yield from _piece(block)
-    if not answer.content and answer.structured_content is not None:
-        yield json.dumps(answer.structured_content, ensure_ascii=False, indent=1)
+    if not content and answer.get("structuredContent") is not None:
+        yield json.dumps(answer["structuredContent"], ensure_ascii=False, indent=1)
 
 
-def _piece(block: types.ContentBlock) -> Iterator[str | BinaryContent]:
+def _piece(block: Json) -> Iterator[str | BinaryContent]:
     match block:
-        case types.TextContent():
-            if block.text:
-                yield block.text
-        case types.ImageContent():
-            yield _image(block.data, block.mime_type)
-        case types.AudioContent():
-            yield f"[a sound of type {block.mime_type}, which cannot be heard here]"
-        case types.ResourceLink():
-            yield f"[{block.title or block.name}: {block.uri}]"
-        case types.EmbeddedResource(resource=resource):
-            if isinstance(resource, types.TextResourceContents):
-                yield f"[{resource.uri}]\n{resource.text}"
-            else:
-                yield _image(resource.blob, resource.mime_type or "")
+        case {"type": "text", "text": str(text)}:
+            if text:
+                yield text
+        case {"type": "image", "data": str(data), "mimeType": str(kind)}:
+            yield _image(data, kind)
+        case {"type": "audio", "mimeType": str(kind)}:
+            yield f"[a sound of type {kind}, which cannot be heard here]"
+        case {"type": "resource_link", "uri": str(uri)}:
+            yield f"[{block.get('title') or block.get('name')}: {uri}]"
+        case {"type": "resource", "resource": {"uri": uri, "text": str(text)}}:
+            yield f"[{uri}]\n{text}"
+        case {"type": "resource", "resource": {"blob": str(data), **resource}}:
+            yield _image(data, str(resource.get("mimeType") or ""))
+        case _:
+            yield f"[something of type {block.get('type')}, which cannot be shown here]"
 
 
 def _image(data: str, kind: str) -> BinaryContent | str:
@@ -169,6 +176,8 @@ def _image(data: str, kind: str) -> BinaryContent | str:
         return f"[something of type {kind or 'unknown'}, which cannot be shown here]"
     if len(data) * 3 // 4 > LARGEST_IMAGE:
         return f"[an image of {len(data) * 3 // 4:,} bytes, which is too large]"
+    from pydantic_ai.messages import BinaryContent  # noqa: PLC0415 - slow import
+
     try:
         return BinaryContent(b64decode(data, validate=True), media_type=kind)
     except (Error, ValueError):

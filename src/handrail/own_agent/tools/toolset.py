@@ -1,7 +1,7 @@
 """The toolset of a session: the tools of its MCP servers, `update_plan` and `read_output`.
 
-Decides the names under which the model sees the tools. Importing it loads MCP and the model library, which is
-slow: import it off the event loop.
+Decides the names under which the model sees the tools. Importing it loads neither the MCP SDK nor the model library, so
+that our own server is connected while those are loaded.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
 from pydantic import TypeAdapter, ValidationError
-from pydantic_ai.tools import ToolDefinition
 
 from handrail.own_agent.tools.agent_tool import (
     CallDisplay,
@@ -26,17 +26,20 @@ from handrail.own_agent.tools.agent_tool import (
     RunningCall,
     Tool,
 )
-from handrail.own_agent.tools.long_output import Outputs, ReadOutput
+from handrail.own_agent.tools.long_output import READ_OUTPUT, Outputs, ReadOutput
 from handrail.own_agent.tools.mcp_servers import Server
 from handrail.own_agent.tools.mcp_tool import McpTool
-from handrail.own_agent.tools.mcp_transport import ServerConfig, select_servers
+from handrail.own_agent.tools.server_config import ServerConfig, select_servers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from pydantic_ai.tools import ToolDefinition
+
     from handrail.own_agent.acp_requests import HostServer
 
 
+UPDATE_PLAN = "update_plan"
 LONGEST_NAME = 64
 """Characters; the longest name that every provider accepts."""
 MOST_INSTRUCTIONS = 8_000
@@ -53,8 +56,10 @@ class Servers:
         self._servers = [Server(each, cwd, group) for each in wanted]
         self._permission = Permission()
         self._outputs = Outputs()
-        own: tuple[Tool, ...] = (UpdatePlan(), ReadOutput(self._outputs))
-        self._own = {tool.definition.name: tool for tool in own}
+        self._own: Mapping[str, Tool] = {
+            UPDATE_PLAN: UpdatePlan(),
+            READ_OUTPUT: ReadOutput(self._outputs),
+        }
 
     async def settled(self) -> None:
         """Wait until every server is connected, has failed or has timed out."""
@@ -184,15 +189,21 @@ _SCHEMA: Json = {
     },
     "required": ["entries"],
 }
-_DEFINITION = ToolDefinition(
-    name="update_plan",
-    description=(
-        "Show the person your plan, and keep it up to date: for work of three steps or more, give it before you begin "
-        "and again whenever a step is begun or done. Exactly one entry is in_progress while you work. Not for small "
-        "tasks."
-    ),
-    parameters_json_schema=_SCHEMA,
-)
+
+
+@cache
+def _define() -> ToolDefinition:
+    from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415 - slow import
+
+    return ToolDefinition(
+        name=UPDATE_PLAN,
+        description=(
+            "Show the person your plan, and keep it up to date: for work of three steps or more, give it before you "
+            "begin and again whenever a step is begun or done. Exactly one entry is in_progress while you work. Not "
+            "for small tasks."
+        ),
+        parameters_json_schema=_SCHEMA,
+    )
 
 
 class UpdatePlan:
@@ -200,7 +211,7 @@ class UpdatePlan:
 
     @property
     def definition(self) -> ToolDefinition:
-        return _DEFINITION
+        return _define()
 
     def shown(self, input: Json) -> CallDisplay:
         return CallDisplay(title="Update the plan", kind="think")
