@@ -59,7 +59,7 @@ def collect_tools() -> str:
 async def _list_tools() -> Json:
     anything: Any = _Anything()
     anything.toolbox = build_toolbox(anything, anything, anything, [], {}, anything)
-    server = McpServers(anything, anything, 1.0).server(ConnectionHooks(caller=anything))
+    server = McpServers(anything, anything, 1.0, None, anything).server(ConnectionHooks(caller=anything))
     async with Client(server, mode="legacy") as client:
         listed = await client.list_tools()
         tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]

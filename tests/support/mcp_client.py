@@ -102,7 +102,7 @@ async def agent(
     """A connected client. Pending calls are cancelled at the end."""
     info = types.Implementation(name=name, version="1")
     async with (
-        _line(home, workspace, person, transport) as server,
+        line(home, workspace, person, transport) as server,
         Client(server, mode=generation, client_info=info, cache=None) as client,
         anyio.create_task_group() as group,
     ):
@@ -118,7 +118,7 @@ def tool_reply(result: types.CallToolResult) -> ToolReply:
 
 
 @asynccontextmanager
-async def _line(
+async def line(
     home: Home, workspace: Path, person: Person | None, transport: Transport
 ) -> AsyncGenerator[Any]:
     if transport == "stdio":

@@ -244,7 +244,16 @@ class Daemon:
             callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
             wait_seconds = self._config.command.wait_seconds
-            mcp = McpEndpoints(gate, hooks, access, callers, wait_seconds, self._windows.bell, servers)
+            mcp = McpEndpoints(
+                gate,
+                hooks,
+                access,
+                callers,
+                wait_seconds,
+                self._windows.bell,
+                servers,
+                foundation.records,
+            )
             self._has_person = prints_on_terminal() and not launchers.is_agent(os.getpid(), os.getppid())
             local = LocalSocketServer(mcp, hooks, access, launchers, editors, self._windows, context.url)
             hooks.observers.append(context.clients)

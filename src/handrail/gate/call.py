@@ -63,6 +63,8 @@ class Call:
         """Set when the client must get a reply: the call is settled or handed back."""
         self._settled = Bell()
         self.since = anyio.current_time()
+        self.took_ms: int | None = None
+        """From its opening to its outcome; None while it has none."""
         self.plan: Plan | None = None
         """The plan that the tool runs; None until then."""
         self.approval: Approval | None = None
@@ -132,6 +134,8 @@ class Call:
 
     @property
     def elapsed_ms(self) -> int:
+        if self.took_ms is not None:
+            return self.took_ms
         return int((anyio.current_time() - self.since) * 1000)
 
     async def settled(self) -> None:
@@ -185,7 +189,7 @@ class Call:
         result = add_feedback(outcome.result, self.input, self.edited, self.said)
         if result is not outcome.result:
             outcome = replace(outcome, result=result)
-        self.outcome = outcome
+        self.outcome, self.took_ms = outcome, self.elapsed_ms
         self.receipt = replace(self.receipt, ended_by=str(outcome.by), stopped=stopped)
         self.due.set()
         self._settled.ring()

@@ -43,7 +43,7 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
     """Settle or reopen every open call; `output_of` reads the output of a terminal by its id."""
     kept, interrupted = 0, await records.calls.count_interrupted()
     for detail in await records.calls.unwinding():
-        gate.watch_end(_settled(gate, detail))
+        gate.watch_end(read_ended_call(gate, detail))
     for detail in await records.calls.still_open():
         call, approval = _call(gate, detail), detail.approval
         if approval is not None and approval.open and call.assurance != "bound":
@@ -108,13 +108,22 @@ def _outcome(call: Call, detail: CallHistory, output_of: Callable[[str], Result 
     return Outcome(ending="interrupted", by=HANDRAIL, message=NOT_BEGUN_ALLOWED if allowed else NOT_BEGUN)
 
 
-def _settled(gate: Gate, detail: CallHistory) -> Call:
+def read_ended_call(gate: Gate, detail: CallHistory) -> Call:
+    """A call with an outcome, as it is on record."""
     record, call = detail.call, _call(gate, detail)
     assert record.ending is not None
     call.outcome = Outcome(
-        ending=record.ending, by=actor_from_text(record.settled_by or ""), message=record.message or ""
+        ending=record.ending,
+        by=actor_from_text(record.settled_by or ""),
+        message=record.message or "",
+        result=detail.result,
     )
     call.receipt = detail.receipt or call.receipt
+    call.took_ms = max(0, (record.settled_at or record.opened_at) - record.opened_at)
+    asked = detail.approval
+    if asked is not None and asked.expired_at is not None:
+        call.approval = Approval(gate.journal, _opened_event(asked))
+        call.approval.expired_ms = asked.expired_at - asked.opened_at
     return call
 
 

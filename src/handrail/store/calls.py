@@ -240,13 +240,17 @@ class CallQueries(Queries):
         limit: int = 200,
         of: Caller | None = None,
         open_only: bool = False,
+        handed_back_to: str | None = None,
     ) -> list[CallRecord]:
         """Return calls that match every given condition, newest first. `call_table` searches by words and fields.
 
         `before` is the `opened_seq` of the last call of the previous page; `of` selects calls made by this client or
-        in its workspace.
+        in its workspace, `handed_back_to` those of the client with this key that were handed back to it.
         """
         where = Where()
+        if handed_back_to is not None:
+            where.add("calls.caller_key = ?", handed_back_to)
+            where.plain("calls.handed_back_at IS NOT NULL")
         if of is not None:
             where.add("(calls.caller_key = ? OR calls.workspace = ?)", of.key, of.workspace)
         if open_only:

@@ -146,7 +146,8 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
         except RpcError as error:
             call.relay({"error": error.wire})
             message = self._forwarder.mask(error.excerpt)
-            raise Refusal(f"{self._server} answered with an error: {message}") from None
+            recorded = Result(text="", data={"error": {"code": error.code, "message": message}})
+            raise Refusal(f"{self._server} answered with an error: {message}", recorded) from None
         except ConnectionLost as lost:
             raise Refusal(f"{lost} What the call did before is unknown.") from None
         call.relay({"result": reply})

@@ -26,6 +26,8 @@ from handrail.upstream.jsonrpc_connection import INVALID_REQUEST, METHOD_NOT_FOU
 
 Context = ServerRequestContext[Any, Any]
 
+RELATED_TASK = "io.modelcontextprotocol/related-task"
+"""Metadata of MCP 2025-11-25 that names the task to which a message belongs."""
 NOTIFY_SECONDS = 1.0
 """Time to send a notification. A client that does not read loses it, and delays its own servers only."""
 ANSWER_SECONDS = 3600.0
@@ -54,22 +56,36 @@ class ForwardedRequest:
     asked: anyio.Event = field(default_factory=anyio.Event)
     is_answered: bool = False
     """The client has got its response: nothing more may be sent for it."""
+    is_task: bool = False
+    """The response was a task, in which the client finds questions and answers them."""
+    on_ask: Callable[[], None] = lambda: None
 
     def ask(self, question: Question) -> None:
-        """Let the client's request end with this question."""
+        """Let the client's request end with this question, or put it into the task."""
         self.questions[f"q{len(self.questions) + 1}"] = question
         self.state = self.state or secrets.token_urlsafe(24)
         self.asked.set()
         if self.call is not None:
             self.call.hand_back()
+        self.on_ask()
 
     @property
     def open_questions(self) -> dict[str, Question]:
         return {name: each for name, each in self.questions.items() if not each.answered.is_set()}
 
+    @property
+    def wire_questions(self) -> Json:
+        return {
+            name: {"method": each.method, "params": each.params} for name, each in self.open_questions.items()
+        }
+
     def take_answers(self, context: Context, answers: Mapping[str, Any]) -> None:
         """Continue with the client's next request, which has its answers."""
         self.context, self.is_answered, self.asked = context, False, anyio.Event()
+        self.answer_questions(answers)
+
+    def answer_questions(self, answers: Mapping[str, Any]) -> None:
+        """Pass the client's answers on; those to other questions are ignored."""
         for name, question in self.open_questions.items():
             if isinstance(answers.get(name), dict):
                 question.answer = cast("Json", answers[name])
@@ -139,10 +155,11 @@ class McpClientLink:
         if not self.is_legacy:
             return await _ask_by_result(self._find_origin(server, method, origins), method, params)
         latest = self._find_latest(origins)
+        params = _name_task(params, origins)
         try:
             if latest is not None:
-                return await _request_channel(latest.context).send_raw_request(method, params)
-            return await _connection(self._context).send_raw_request(method, params)
+                return await request_channel(latest.context).send_raw_request(method, params)
+            return await connection_of(self._context).send_raw_request(method, params)
         except MCPError as error:
             raise RpcError(error.code, error.message, error.data) from None
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -161,8 +178,10 @@ class McpClientLink:
                 f"{server} serves {len(origins)} requests of this client and does not say for which one it sends {method}. "
                 "A client of MCP 2026-07-28 can only be asked while one is in progress.",
             )
-        for request in self.requests:
-            if request in origins and not request.is_answered:
+        for request in origins:
+            if not isinstance(request, ForwardedRequest):
+                continue
+            if request.is_task or (request in self.requests and not request.is_answered):
                 return request
         raise RpcError(
             METHOD_NOT_FOUND, f"{method} can only be asked while the client waits for a call of {server}."
@@ -182,9 +201,9 @@ class McpClientLink:
             suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, MCPError),
         ):
             if is_log and latest is not None and not latest.is_answered:
-                await _request_channel(latest.context).notify(method, params)
+                await request_channel(latest.context).notify(method, params)
             else:
-                await _connection(self._context).notify(method, params)
+                await connection_of(self._context).notify(method, params)
 
     async def report(self, request: ForwardedRequest, progress: Json) -> None:
         """Pass a server's progress on, with the client's own token."""
@@ -196,7 +215,17 @@ class McpClientLink:
             suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, MCPError),
         ):
             params = {**progress, "progressToken": token}
-            await _request_channel(request.context).notify("notifications/progress", params)
+            await request_channel(request.context).notify("notifications/progress", params)
+
+
+def _name_task(params: Json, origins: Sequence[object]) -> Json:
+    """The parameters of a question to a client of MCP 2025, with the task that it is about, if that is certain."""
+    task = origins[0] if len(origins) == 1 else None
+    if not isinstance(task, ForwardedRequest) or not task.is_task or task.call is None:
+        return params
+    meta = params.get("_meta")
+    fields = meta if isinstance(meta, dict) else {}
+    return {**params, "_meta": {**fields, RELATED_TASK: {"taskId": task.call.id}}}
 
 
 async def _ask_by_result(request: ForwardedRequest, method: str, params: Json) -> Json:
@@ -252,11 +281,11 @@ def _wire(model: Any) -> Json:
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def _request_channel(context: Context) -> Any:
+def request_channel(context: Context) -> Any:
     """The channel of a request, for raw messages. The SDK has no public name for it."""
     return vars(context.session)["_request_outbound"]
 
 
-def _connection(context: Context) -> Any:
+def connection_of(context: Context) -> Any:
     """The connection of a request, which lives as long as the client. The SDK has no public name for it."""
     return vars(context.session)["_connection"]

@@ -22,6 +22,7 @@ from handrail.server.mcp._client_link import (
     McpClientLink,
     name_server_in_links,
 )
+from handrail.server.mcp.tasks import Tasks, asks_for_task, set_task_support
 from handrail.store.values import Json
 from handrail.upstream.servers import Route, Servers
 from handrail.upstream.tool_definition import SEPARATOR
@@ -58,8 +59,9 @@ class _NotStarted(Exception):
 class ForwardedCalls:
     """The clients of the other servers, and their calls in progress."""
 
-    def __init__(self, servers: Servers, wait_seconds: float) -> None:
+    def __init__(self, servers: Servers, wait_seconds: float, tasks: Tasks | None) -> None:
         self.servers = servers
+        self._tasks = tasks
         self._wait_seconds = wait_seconds
         self._links: dict[str, McpClientLink] = {}
         self._paused: dict[str, tuple[str, ForwardedRequest]] = {}
@@ -80,6 +82,8 @@ class ForwardedCalls:
         if link is None:
             return
         link.has_left = True
+        if self._tasks is not None:
+            self._tasks.client_left(key)
         self.servers.close(key)
         for state, (owner, request) in list(self._paused.items()):
             if owner == key:
@@ -95,7 +99,7 @@ class ForwardedCalls:
         )
         return context.method == "tools/call" and isinstance(name, str) and SEPARATOR in name and is_open
 
-    async def list(self, link: McpClientLink, own: Json) -> Json:
+    async def list(self, link: McpClientLink, version: str, own: Json) -> Json:
         """The listed tools: ours, then those of the servers."""
         if self.servers.unknown:
             with anyio.move_on_after(LIST_SECONDS):
@@ -103,7 +107,10 @@ class ForwardedCalls:
                     for name in self.servers.unknown:
                         group.start_soon(self.servers.prepare, name, link.key, link)
         tools = own.get("tools")
-        forwarded: list[JsonValue] = [_widened(tool.listed) for tool in self.servers.list_tools(link.key)]
+        forwarded: list[JsonValue] = [
+            set_task_support(_widened(tool.listed), version if self._tasks is not None else "")
+            for tool in self.servers.list_tools(link.key)
+        ]
         return {**own, "tools": [*(tools if isinstance(tools, list) else []), *forwarded]}
 
     async def call(
@@ -119,6 +126,8 @@ class ForwardedCalls:
             else:
                 reply = await self._wait(request, request.call)
         except _NotStarted as problem:
+            if asks_for_task(context):
+                raise MCPError(types.INTERNAL_ERROR, str(problem)) from None
             return _shape(context, {"content": [_text(str(problem))], "isError": True})
         finally:
             request.is_answered = True
@@ -127,7 +136,9 @@ class ForwardedCalls:
             return {"content": [_text("The client closed its stream.")], "isError": True}
         if reply.outcome is None and request.open_questions:
             return self._ask(link, request)
-        return _shape(context, _answer(reply, wrap))
+        if self._tasks is not None and (task := self._tasks.hand_over(context, reply, request, link.key)):
+            return task
+        return _shape(context, relayed_answer(reply, wrap))
 
     async def _submit(
         self,
@@ -165,11 +176,11 @@ class ForwardedCalls:
     def _ask(self, link: McpClientLink, request: ForwardedRequest) -> Json:
         """End the request of a client of 2026-07-28 with the questions of the server."""
         self._paused[request.state] = (link.key, request)
-        asked: Json = {
-            name: {"method": each.method, "params": each.params}
-            for name, each in request.open_questions.items()
+        return {
+            "resultType": "input_required",
+            "inputRequests": request.wire_questions,
+            "requestState": request.state,
         }
-        return {"resultType": "input_required", "inputRequests": asked, "requestState": request.state}
 
     def _resume(self, link: McpClientLink, context: Context, params: Json) -> ForwardedRequest | None:
         state = params.get("requestState")
@@ -234,18 +245,36 @@ def _passed_meta(params: Json) -> Json:
     }
 
 
-def _answer(reply: Reply, wrap: Wrap) -> Json:
+def relayed_answer(reply: Reply, wrap: Wrap) -> Json:
     """The server's own answer, if the call ended with it; else a result of ours. Raises MCPError."""
     call, outcome = reply.call, reply.outcome
-    relayed = call.relayed if outcome is not None and outcome.ending in ("done", "failed") else None
-    if relayed is None or outcome is None:
-        return _wrapped(wrap(reply), is_error=outcome is not None and outcome.ending != "completed")
+    if outcome is None or outcome.ending not in ("done", "failed"):
+        return _wrapped(wrap(reply))
+    relayed = call.relayed
+    if relayed is None:
+        return _recorded_answer(outcome) or _wrapped(wrap(reply))
     error = relayed.get("error")
     if isinstance(error, dict):
         server = call.tool.partition(SEPARATOR)[0]
         data = name_server_in_links(server, error.get("data"))
         raise MCPError(cast("int", error["code"]), str(error["message"]), data)
     return _with_feedback(cast("Json", relayed["result"]), outcome)
+
+
+def _recorded_answer(outcome: Outcome) -> Json | None:
+    """The server's answer as far as it is on record, for a call whose answer is not at hand any more. Raises MCPError."""
+    result = outcome.result
+    error = None if result is None else result.data.get("error")
+    if isinstance(error, dict):
+        raise MCPError(cast("int", error["code"]), str(error["message"]))
+    structured = None if result is None else result.data.get("structured")
+    if result is None or not isinstance(structured, dict):
+        return None
+    return {
+        "content": [_text(result.text)],
+        "structuredContent": structured,
+        "isError": outcome.ending == "failed",
+    }
 
 
 def _with_feedback(result: Json, outcome: Outcome) -> Json:
@@ -259,14 +288,14 @@ def _with_feedback(result: Json, outcome: Outcome) -> Json:
     return {**result, "content": [_text(first), *(content if isinstance(content, list) else [])]}
 
 
-def _wrapped(result: types.CallToolResult, *, is_error: bool) -> Json:
+def _wrapped(result: types.CallToolResult) -> Json:
     """A result of ours without the server's structure: strict clients check that against the output schema."""
     data = cast("Json", result.structured_content or {})
     content: list[JsonValue] = [
         _text(each.text) for each in result.content if isinstance(each, types.TextContent)
     ]
     facts: Json = {name: data[name] for name in ("status", "call_id") if name in data}
-    return {"content": content, "structuredContent": {"handrail": facts}, "isError": is_error}
+    return {"content": content, "structuredContent": {"handrail": facts}, "isError": result.is_error}
 
 
 def _text(text: str) -> Json:

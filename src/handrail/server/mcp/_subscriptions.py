@@ -1,27 +1,34 @@
 """`subscriptions/listen` of MCP 2026-07-28: the change notifications that a client asks for.
 
 A stream gets changes of our tools and of the lists of all servers, and updates of the resources it names, from the servers
-that own them. The SDK writes the streams; each is a listener on the bus of its client.
+that own them. A stream can name tasks of its client, too.
 """
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
-from mcp.server.subscriptions import ListenHandler
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import (
+    SUBSCRIPTION_ID_META_KEY,
     PromptsListChanged,
     ResourcesListChanged,
     ServerEvent,
     ToolsListChanged,
     event_from_wire,
+    event_matches,
+    event_to_notification,
 )
 
 from handrail.gate.tool import Refusal
-from handrail.server.mcp._client_link import Context, McpClientLink
-from handrail.store.values import Json
+from handrail.lazy_dataclass import dataclass
+from handrail.server.mcp._client_link import Context, McpClientLink, request_channel
+from handrail.server.mcp.tasks import Tasks, check_declared
+from handrail.store.values import Caller, Json
 from handrail.upstream.features import Features
 from handrail.upstream.jsonrpc_connection import ConnectionLost, RpcError
 from handrail.upstream.servers import Servers
@@ -31,46 +38,93 @@ STREAMS_MAX = 16
 UNSUBSCRIBE_SECONDS = 2.0
 RESOURCES_MAX = 100
 """Resources that one stream names; more are not honoured."""
+TASKS_MAX = 100
+"""Tasks that one stream names; more are not honoured."""
+BACKLOG = 1024
+"""Events that a stream holds for a client that does not read. Bounds memory."""
 _LISTS = {
     "notifications/resources/list_changed": ResourcesListChanged(),
     "notifications/prompts/list_changed": PromptsListChanged(),
 }
 
 
+@dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """A task has ended, or asks its client something."""
+
+    id: str
+
+
+Event = ServerEvent | TaskChanged
+Describe = Callable[[str], Awaitable[Json]]
+"""The state of a task of the client, by its id."""
+
+
 class ClientStreams:
-    """The streams of one client. Implements the SDK's `SubscriptionBus`."""
+    """The streams of one client."""
 
     def __init__(self) -> None:
-        self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
-        self.serve = ListenHandler(self, max_subscriptions=STREAMS_MAX)
-
-    async def publish(self, event: ServerEvent) -> None:
-        self.send(event)
-
-    def send(self, event: ServerEvent) -> None:
-        for listener in list(self._listeners.values()):
-            listener(event)
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        token = object()
-        self._listeners[token] = listener
-        return lambda: self._listeners.pop(token, None) and None
+        self._streams = set[MemoryObjectSendStream[Event]]()
 
     @property
     def is_empty(self) -> bool:
-        return not self._listeners
+        return not self._streams
+
+    def send(self, event: Event) -> None:
+        """Put an event on every stream. One whose client does not read is ended: the client listens again."""
+        for stream in list(self._streams):
+            try:
+                stream.send_nowait(event)
+            except anyio.WouldBlock:
+                self._streams.discard(stream)
+                stream.close()
+
+    async def serve(
+        self, context: Context, honoured: types.SubscriptionFilter, tasks: list[str], describe: Describe
+    ) -> None:
+        """Serve one stream until it is ended: what is honoured first, then the tasks as they are, then the events."""
+        if len(self._streams) >= STREAMS_MAX:
+            raise MCPError(types.INTERNAL_ERROR, f"This client has {STREAMS_MAX} streams, which is the most.")
+        send, receive = anyio.create_memory_object_stream[Event](BACKLOG)
+        uris = frozenset(honoured.resource_subscriptions or ())
+        meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: context.request_id}
+        self._streams.add(send)
+        try:
+            params = types.SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=meta)
+            await context.session.send_notification(
+                types.SubscriptionsAcknowledgedNotification(params=params), context.request_id
+            )
+            for task in tasks:
+                await _notify_of_task(context, await describe(task), meta)
+            async for event in receive:
+                if isinstance(event, TaskChanged):
+                    if event.id in tasks:
+                        await _notify_of_task(context, await describe(event.id), meta)
+                elif event_matches(honoured, uris, event):
+                    note = event_to_notification(event, meta)
+                    await context.session.send_notification(note, context.request_id)
+        finally:
+            self._streams.discard(send)
+            send.close()
+            receive.close()
+
+
+async def _notify_of_task(context: Context, state: Json, meta: Json) -> None:
+    await request_channel(context).notify("notifications/tasks", {**state, "_meta": meta})
 
 
 class Subscriptions:
     """The streams of all clients, by the keys of their connections."""
 
-    def __init__(self, servers: Servers | None, features: Features | None) -> None:
-        self._servers, self._features = servers, features
+    def __init__(self, servers: Servers | None, features: Features | None, tasks: Tasks | None) -> None:
+        self._servers, self._features, self._tasks = servers, features, tasks
         self._streams: dict[str, ClientStreams] = {}
         self._wanted = Counter[tuple[str, str]]()
         """Streams that name a resource, by client and URI."""
         if servers is not None:
             servers.on_list_changed.append(self._note_list)
+        if tasks is not None:
+            tasks.on_change.append(self._note_task)
 
     def note_tools(self) -> None:
         """Other tools than before may be listed."""
@@ -83,6 +137,10 @@ class Subscriptions:
             for streams in list(self._streams.values()):
                 streams.send(event)
 
+    def _note_task(self, id: str) -> None:
+        for streams in list(self._streams.values()):
+            streams.send(TaskChanged(id))
+
     def note_resource(self, key: str, method: str, params: Json) -> None:
         """A server told one client about a resource."""
         event = event_from_wire(method, params)
@@ -94,24 +152,48 @@ class Subscriptions:
         key: str,
         link: McpClientLink | None,
         context: Context,
+        caller: Caller,
         params: types.SubscriptionsListenRequestParams,
         gone: anyio.Event | None,
     ) -> types.SubscriptionsListenResult:
         """Serve one stream until the client closes it, or leaves."""
+        asked = params.notifications
+        tasks = await self._honour_tasks(context, caller, asked)
+
+        async def describe(id: str) -> Json:
+            assert self._tasks is not None
+            return await self._tasks.describe(id, caller, context.protocol_version)
+
         streams = self._streams.setdefault(key, ClientStreams())
-        wanted = list(params.notifications.resource_subscriptions or ())[:RESOURCES_MAX]
-        result = types.SubscriptionsListenResult()
+        wanted = list(asked.resource_subscriptions or ())[:RESOURCES_MAX]
         try:
             async with self._subscribed(link, wanted) as honoured, anyio.create_task_group() as group:
                 if gone is not None:
                     group.start_soon(_cancel_when_gone, gone, group.cancel_scope)
-                asked = params.notifications.model_copy(update={"resource_subscriptions": honoured or None})
-                result = await streams.serve(context, params.model_copy(update={"notifications": asked}))
+                accepted = types.SubscriptionFilter(
+                    tools_list_changed=asked.tools_list_changed or None,
+                    prompts_list_changed=asked.prompts_list_changed or None,
+                    resources_list_changed=asked.resources_list_changed or None,
+                    resource_subscriptions=honoured or None,
+                    **({"taskIds": tasks} if tasks else {}),
+                )
+                await streams.serve(context, accepted, tasks, describe)
                 group.cancel_scope.cancel()
         finally:
             if streams.is_empty and self._streams.get(key) is streams:
                 del self._streams[key]
-        return result
+        return types.SubscriptionsListenResult(_meta={SUBSCRIPTION_ID_META_KEY: context.request_id})
+
+    async def _honour_tasks(
+        self, context: Context, caller: Caller, asked: types.SubscriptionFilter
+    ) -> list[str]:
+        """The tasks of this client among those that it names. Raises MCPError if it did not declare that it takes tasks."""
+        named = (asked.model_extra or {}).get("taskIds")
+        if self._tasks is None or not isinstance(named, list):
+            return []
+        check_declared(context)
+        ids = [each for each in cast("list[object]", named)[:TASKS_MAX] if isinstance(each, str)]
+        return [task for task in dict.fromkeys(ids) if await self._tasks.follow(task, caller)]
 
     @asynccontextmanager
     async def _subscribed(self, link: McpClientLink | None, uris: list[str]) -> AsyncGenerator[list[str]]:

@@ -14,9 +14,11 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from handrail.gate.tool import Toolbox
 from handrail.lazy_dataclass import dataclass
+from handrail.server.mcp.tasks import CAPABILITY, EXTENSION
 from handrail.store.bell import Bell
 from handrail.store.values import Caller
 
@@ -29,6 +31,7 @@ class ChangingServer(Server[Any]):
 
     more: Callable[[], list[str]] | None = None
     """The capabilities of the servers behind this one."""
+    has_tasks: bool = False
 
     def create_initialization_options(
         self,
@@ -57,7 +60,11 @@ class ChangingServer(Server[Any]):
             "logging": types.LoggingCapability(),
         }
         names = self.more() if self.more is not None else []
-        return own.model_copy(update={name: known[name] for name in names})
+        tasks: dict[str, object] = {}
+        if self.has_tasks:
+            is_modern = protocol_version in MODERN_PROTOCOL_VERSIONS
+            tasks = {"extensions": {EXTENSION: {}}} if is_modern else {"tasks": CAPABILITY}
+        return own.model_copy(update={name: known[name] for name in names} | tasks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._lines import Lines
 from handrail.server.memory import tune_gc
 from handrail.store.bell import Bell
+from handrail.store.records import Records
 
 TYPE_CHECKING = False
 
@@ -61,9 +62,11 @@ class McpEndpoints:
         wait_seconds: float,
         tools_changed: Bell,
         upstream: "UpstreamServers | None" = None,
+        records: Records | None = None,
     ) -> None:
-        """`tools_changed` rings when other tools than before may be listed. `upstream` are other MCP servers."""
-        self._upstream = upstream
+        """`tools_changed` rings when other tools than before may be listed. `upstream` are other MCP servers.
+        Without `records` there are no tasks."""
+        self._upstream, self._records = upstream, records
         self._gate = gate
         self._hooks = hooks
         self._access = access
@@ -103,6 +106,8 @@ class McpEndpoints:
                 assert self._group is not None, "MCP is served outside of run()"
                 servers = await anyio.to_thread.run_sync(self._build)
                 await self._group.start(servers.http.run)
+                if servers.mcp.tasks is not None:
+                    await self._group.start(servers.mcp.tasks.run)
                 self._group.start_soon(servers.mcp.announce_tools, self._tools_changed)
                 if self._upstream is not None:
                     self._group.start_soon(servers.mcp.announce_tools, self._upstream.changed)
@@ -114,7 +119,7 @@ class McpEndpoints:
         from handrail.server.mcp.mcp_server import McpServers  # noqa: PLC0415
         from handrail.server.mcp.streamable_http import StreamableHttp  # noqa: PLC0415
 
-        mcp = McpServers(self._gate, self._hooks, self._wait_seconds, self._upstream)
+        mcp = McpServers(self._gate, self._hooks, self._wait_seconds, self._upstream, self._records)
         servers = _Servers(
             mcp, DoorServer(mcp, self._access, self._callers), StreamableHttp(mcp, self._callers)
         )

@@ -27,12 +27,14 @@ from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._approve import APPROVE, approve
 from handrail.server.mcp._client_link import McpClientLink
 from handrail.server.mcp._client_timeouts import longest_wait
-from handrail.server.mcp._forwarded_calls import ForwardedCalls
+from handrail.server.mcp._forwarded_calls import ForwardedCalls, relayed_answer
 from handrail.server.mcp._relayed_features import METHODS, RelayedFeatures
 from handrail.server.mcp._subscriptions import Subscriptions
 from handrail.server.mcp._tool_listing import ChangingServer, ToolListing
+from handrail.server.mcp.tasks import Tasks, asks_for_task, declares_tasks
 from handrail.server.mcp.tool_results import failed_result, output_schema, refused_result, to_result
 from handrail.store.bell import Bell
+from handrail.store.records import Records
 from handrail.store.values import Caller, Json
 from handrail.upstream.servers import Servers
 
@@ -72,18 +74,27 @@ class McpServers:
     """Creates one SDK server per connection; all share the gate."""
 
     def __init__(
-        self, gate: Gate, hooks: Hooks, wait_seconds: float, upstream: Servers | None = None
+        self,
+        gate: Gate,
+        hooks: Hooks,
+        wait_seconds: float,
+        upstream: Servers | None = None,
+        records: Records | None = None,
     ) -> None:
-        """`upstream` are the other MCP servers, whose tools are offered too."""
+        """`upstream` are the other MCP servers, whose tools are offered too. Without `records` there are no tasks."""
         self.gate = gate
-        self.forwarded = None if upstream is None else ForwardedCalls(upstream, wait_seconds)
+        self.tasks = None if records is None else Tasks(gate, records, self._answer)
+        self.forwarded = None if upstream is None else ForwardedCalls(upstream, wait_seconds, self.tasks)
         self._features = None if upstream is None else RelayedFeatures(upstream)
-        self._subscriptions = Subscriptions(upstream, self._features and self._features.features)
+        self._subscriptions = Subscriptions(upstream, self._features and self._features.features, self.tasks)
         if self.forwarded is not None:
             self.forwarded.on_resource_change = self._subscriptions.note_resource
         self._hooks = hooks
         self._wait_seconds = wait_seconds
-        described = {name: _describe_tool(tool) for name, tool in gate.toolbox.items() if tool.listed}
+        execution = None if records is None else types.ToolExecution(task_support="optional")
+        described = {
+            name: _describe_tool(tool, execution) for name, tool in gate.toolbox.items() if tool.listed
+        }
         self._tools = ToolListing(
             gate.toolbox, described, APPROVE, lambda: 0 if upstream is None else upstream.version
         )
@@ -101,6 +112,8 @@ class McpServers:
             """Middleware for most calls. The SDK would validate their parameters twice, and dump the result twice."""
             if (relayed := self._relay(line, ctx, call_next)) is not None:
                 return await relayed
+            if (task := self._call_for_task(line, ctx)) is not None:
+                return await task
             if not is_plain_call(ctx):
                 return await call_next(ctx)
             params = cast("Json", ctx.params)
@@ -122,6 +135,9 @@ class McpServers:
             on_subscriptions_listen=listen,
         )
         server.more = self._features and self._features.relayed_capabilities
+        server.has_tasks = self.tasks is not None
+        if self.tasks is not None:
+            self.tasks.register(server, line.caller, line.gone)
         # In the place of the SDK's own, which creates tracing spans that are not collected.
         server.middleware[:] = [call_tool_directly]
         return server
@@ -145,6 +161,39 @@ class McpServers:
             return self._features.handle(link, context, partial(self._submit_read, line, context))
         return None
 
+    def _call_for_task(self, line: ConnectionHooks, context: Context) -> Awaitable[HandlerResult] | None:
+        """The handling of a call of our tools whose client takes a task; None for all others."""
+        is_asked = asks_for_task(context)
+        if context.method != "tools/call" or not (is_asked or declares_tasks(context)):
+            return None
+        params = cast("Json", context.params)
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        is_open = not is_asked or context.session.client_params is not None
+        if self.tasks is None or not is_open or not isinstance(name, str) or not isinstance(arguments, dict):
+            return None
+        if name != APPROVE.name:
+            return self._start_task(self.tasks, line, context, name, arguments)
+        if is_asked:
+            raise MCPError(types.METHOD_NOT_FOUND, f"{name} cannot be called as a task.")
+        return None
+
+    async def _start_task(
+        self, tasks: Tasks, line: ConnectionHooks, context: Context, tool: str, arguments: Json
+    ) -> HandlerResult:
+        try:
+            reply = await self._submit(line, context, tool, arguments, partial(_report_progress, context))
+        except MCPError:
+            raise
+        except Exception as error:
+            result = to_wire(failed_result(tool, error))
+            if asks_for_task(context):
+                raise MCPError(types.INTERNAL_ERROR, result["structuredContent"]["message"]) from None
+            return {"resultType": "complete", **result}
+        if reply is None:
+            raise MCPError(types.INTERNAL_ERROR, "The client closed its stream.")
+        task = tasks.hand_over(context, reply)
+        return task or {"resultType": "complete", **self._answer(reply)}
+
     async def _is_denied(self, line: ConnectionHooks, context: Context, tool: str, arguments: Json) -> bool:
         return await self.gate.drafts.is_denied(tool, arguments, line.caller(context))
 
@@ -154,7 +203,8 @@ class McpServers:
         own = await call_next(context)
         if not isinstance(own, dict):
             return own
-        return await forwarded.list(self._link(forwarded, line, context), cast("Json", own))
+        link = self._link(forwarded, line, context)
+        return await forwarded.list(link, context.protocol_version, cast("Json", own))
 
     def _link(self, forwarded: ForwardedCalls, line: ConnectionHooks, context: Context) -> McpClientLink:
         caller = line.caller(context)
@@ -195,7 +245,9 @@ class McpServers:
         key = line.caller(context).key if line.key is None else line.key(context)
         has_servers = self.forwarded is not None and self.forwarded.servers.names
         link = self._link(self.forwarded, line, context) if self.forwarded and has_servers else None
-        return await self._subscriptions.serve(key, link, context, params, line.gone(context))
+        return await self._subscriptions.serve(
+            key, link, context, line.caller(context), params, line.gone(context)
+        )
 
     async def announce_tools(self, changed: Bell) -> None:
         """Notify clients after each ring of which other tools are there now; until cancelled."""
@@ -236,12 +288,14 @@ class McpServers:
         has_progress = (context.meta or {}).get("progress_token") is not None
         gone = line.gone(context)
         longest = longest_wait(client_name(context), has_progress=has_progress, configured=self._wait_seconds)
+        is_task = self.tasks is not None and asks_for_task(context)
         request = Request(
             tool=tool,
             input=arguments,
             caller=line.caller(context),
             patience=self._wait_seconds + (PATIENCE_WITH_HEARTBEAT if has_progress else 0),
-            patience_max=longest,
+            patience_max=0 if is_task else longest,
+            anew=is_task,
         )
         if not has_progress and gone is None:
             return await self.gate.submit(request, lambda call: line.opened(context, call))
@@ -292,6 +346,12 @@ class McpServers:
         if problem is not None:
             raise problem
         return None
+
+    def _answer(self, reply: Reply) -> Json:
+        """The result of a call on the wire. Raises MCPError if its server answered with an error."""
+        if reply.call.assurance == "forwarded":
+            return relayed_answer(reply, self._result)
+        return to_wire(self._result(reply))
 
     def _result(self, reply: Reply) -> types.CallToolResult:
         salvage = self.gate.salvage(reply.call) if reply.outcome is None else None
@@ -366,7 +426,7 @@ def client_name(context: Context) -> str:
     return params.client_info.name[:100] if params is not None else "unnamed client"
 
 
-def _describe_tool(tool: Tool[Any, Any]) -> types.Tool:
+def _describe_tool(tool: Tool[Any, Any], execution: types.ToolExecution | None) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -380,4 +440,5 @@ def _describe_tool(tool: Tool[Any, Any]) -> types.Tool:
             idempotent_hint=tool.reads_only,
             open_world_hint=not tool.reads_only,
         ),
+        execution=execution,
     )
