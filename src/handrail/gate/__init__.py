@@ -7,7 +7,7 @@ EXPORTS = {
     "gate": "Gate Reply Request",
     "operation": "Operation",
     "person_actions": "",
-    "restore": "restore",
+    "restore": "read_ended_call restore",
     "risk": "Assessment CallAssessment READERS assess_call",
     "rules.accepted_policy": "AcceptedPolicy FoundPolicy",
     "rules.arguments": "flatten_arguments",
