@@ -3,13 +3,14 @@
 The tests of a module share one window: a workbench takes many seconds to open.
 """
 
+import os
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser
 from tests.editors.code_server import CodeServer, Workbench, open_workbench, running_code_server
-from tests.editors.install import NEWEST, Editor
+from tests.editors.install import EDITORS, Editor
 from tests.support.browser_tab import chromium
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.person_client import Json, Person, person_of
@@ -63,8 +64,8 @@ def editor_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def editor() -> Editor:
-    """The version of the editor; a module can have another one."""
-    return NEWEST
+    """The version of the editor: the newest, or what HANDRAIL_EDITOR names; a module can have another one."""
+    return EDITORS[os.environ.get("HANDRAIL_EDITOR", "newest")]
 
 
 @pytest.fixture(scope="module")

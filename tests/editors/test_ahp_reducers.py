@@ -22,6 +22,7 @@ from tests.support.ahp_actions import (
     Obj,
     new_chat,
 )
+from tests.support.ahp_cases import CASES
 
 from handrail.server.ahp import reducers
 from handrail.server.ahp.reducers import (
@@ -98,7 +99,7 @@ def reduce_in_vscode(theirs: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 SESSION: Obj = {"title": "", "status": 1, "activeClients": [], "chats": [{"resource": "a", "title": ""}]}
 TERMINAL: Obj = {"content": [], "cols": 80, "rows": 24, "lifecycle": {"status": "running"}}
-CASES: dict[str, tuple[Reducer, Obj, st.SearchStrategy[Obj]]] = {
+KINDS: dict[str, tuple[Reducer, Obj, st.SearchStrategy[Obj]]] = {
     "root": (reduce_root, {"agents": [], "config": {"values": {"x": 1}}}, ROOT_ACTIONS),
     "session": (reduce_session, {**SESSION, "config": {"values": {}}}, SESSION_ACTIONS),
     "chat": (reduce_chat, new_chat(), CHAT_ACTIONS),
@@ -107,16 +108,21 @@ CASES: dict[str, tuple[Reducer, Obj, st.SearchStrategy[Obj]]] = {
 }
 
 
+def find_actions(module: ModuleType) -> set[str]:
+    """The actions that a module names."""
+    return set(re.findall(r'"(\w+/\w+)"', Path(str(module.__file__)).read_text()))
+
+
 def drop_undefined(action: Obj) -> Obj:
     """The action as it is sent: a field without a value is left out."""
     return {name: value for name, value in action.items() if value is not None}
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_state_is_the_one_that_vscode_computes(reduce_in_vscode: Reduce, kind: str) -> None:
-    reduce, first, actions = CASES[kind]
+    reduce, first, actions = KINDS[kind]
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(actions.map(drop_undefined), min_size=1, max_size=30))
     def compare(steps: list[Obj]) -> None:
         state = first
@@ -127,11 +133,25 @@ def test_each_state_is_the_one_that_vscode_computes(reduce_in_vscode: Reduce, ki
     compare()
 
 
-def test_each_action_of_the_reducers_is_known_to_vscode_and_generated(theirs: str) -> None:
-    def actions_in(module: ModuleType) -> set[str]:
-        return set(re.findall(r'"(\w+/\w+)"', Path(str(module.__file__)).read_text()))
+@pytest.mark.parametrize("name", CASES)
+def test_a_listed_case_gives_the_state_that_vscode_computes(reduce_in_vscode: Reduce, name: str) -> None:
+    case = CASES[name]
+    reduce, state, _ = KINDS[case.kind]
+    *_, before, theirs = [state, *reduce_in_vscode(case.kind, state, [*case.before, case.action])]
+    for step in case.before:
+        state = reduce(state, step)
+    assert state == before
+    assert reduce(state, case.action) == theirs
+    assert (theirs != before) == case.changes
 
-    known = actions_in(reducers)
+
+def test_each_action_of_the_reducers_has_a_case() -> None:
+    listed = {step["type"] for case in CASES.values() for step in (*case.before, case.action)}
+    assert find_actions(reducers) <= listed
+
+
+def test_each_action_of_the_reducers_is_known_to_vscode_and_generated(theirs: str) -> None:
+    known = find_actions(reducers)
     assert len(known) > 40
-    assert known <= actions_in(ahp_actions)
+    assert known <= find_actions(ahp_actions)
     assert known <= set(re.findall(r'case"(\w+/\w+)"', theirs))
