@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Locator, expect
-from tests.editors.code_server import MS, SETTINGS, Workbench, open_workbench, running_code_server
+from playwright.async_api import Error as PlaywrightError
+from tests.editors.code_server import SETTINGS, Workbench, open_workbench, running_code_server
 from tests.support.ahp_client import AHP, pair
 from tests.support.daemon_home import eventually, running_daemon
 from tests.support.person_client import Person, person_of
-from tests.support.scripted_agent import script
-from tests.support.thread_client import SCRIPTED
+from tests.support.scripted_agent import command, script
+from tests.support.thread_client import agents_config, open_thread
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
 COUNT = {"terminal": {"command": "seq", "args": ["3"]}, "as": "t"}
 AGAIN = {"terminal": {"command": "seq", "args": ["3"]}, "as": "t"}
 LONG = {"terminal": {"command": "sh", "args": ["-c", "echo begun; sleep 600"]}, "as": "t"}
+PROGRESS = {"say": " and on", "times": 100, "every": 0.5}, {"hang": True}
 WAIT = {"wait_for_exit": "$t.terminalId", "as": "x"}
 WITH_CHAT: Mapping[str, object] = {
     name: value
@@ -69,6 +71,15 @@ class Chat:
         """Wait until an answer begins with these words."""
         await self.shown(re.compile(f"^{re.escape(text)}")).wait_for()
 
+    async def stop(self) -> None:
+        """Press the stop button until it is gone: VS Code ignores it after a steered turn has begun, until there is output."""
+        button = self.page.locator('[aria-label^="Cancel ("]').filter(visible=True)
+        for _ in range(20):
+            with suppress(AssertionError, PlaywrightError):
+                await button.first.click(timeout=2000)
+                return await expect(button).to_have_count(0, timeout=2000)
+        raise AssertionError("the stop button stays")
+
     async def choose(self, option: str) -> None:
         """Choose an option of a confirmation from its drop-down. A menu of VS Code ignores clicks in its first 100 ms."""
         drop_down = self.page.locator(".interactive-session .monaco-dropdown-button")
@@ -100,12 +111,10 @@ async def test_the_chat_of_vscode_works_with_threads_approvals_and_terminals(
     folder.mkdir()
     readme = folder / "README.md"
     readme.write_text("# hi\n")
-    with running_daemon(SCRIPTED + AHP) as home:
+    with running_daemon(agents_config(scripted=command(steers=True)) + AHP) as home:
         person = person_of(home)
-        opened = {"agent": "scripted", "workspace": str(folder), "title": "Begun on the page"}
-        thread = await person.post("threads", opened)
-        prompt = f"threads/{thread['id']}/prompt"
-        await person.post(prompt, {"text": script({"say": "Hello from the page"})})
+        thread = await open_thread(person, folder, title="Begun on the page")
+        await thread.prompt({"say": "Hello from the page"})
         flag = f"agent-host-bridge-path={home.places.ahp_socket}"
         option = ("--vscode-option", flag)
         with running_code_server(
@@ -162,19 +171,21 @@ async def test_the_chat_of_vscode_works_with_threads_approvals_and_terminals(
                 [call] = [one for one in await person.get("calls") if "sleep 600" in one["title"]]
                 assert (call["status"], call["by"]) == ("completed", "a person in VS Code")
 
-                # A prompt sent meanwhile waits as steering; a stop ends the running one.
-                await chat.say(script({"say": "Busy"}, {"sleep": 3}, {"say": " and done"}))
-                await chat.answered("Busy")
-                await chat.say(script({"say": "Steered"}, {"hang": True}))
-                await chat.shown("Steering").wait_for()
-                await chat.answered("Steered")
-                await chat.button("Cancel (").click()
-                await expect(chat.button("Cancel (")).to_have_count(0, timeout=MS)
+                # A prompt that is sent meanwhile steers the agent; a stop ends the operation.
+                steps = {"say": "At work"}, {"take_steering": "x"}, {"say": "Steered by "}, {"tell": "x"}
+                await chat.say(script(*steps, *PROGRESS))
+                await chat.answered("At work")
+                await chat.say("use tabs")
+                await chat.answered('Steered by "use tabs"')
+                await chat.stop()
+                assert [each["stop"] for each in (await thread.idle())["said"][-4:]] == [
+                    "end_turn", "steered", "end_turn", "cancelled",
+                ]  # fmt: skip
 
                 # After a kill of the daemon it reconnects by itself.
                 home.kill()
                 home.up()
                 await reconnected(person)
-                await person.post(prompt, {"text": script({"say": "After the kill"})})
+                await thread.prompt({"say": "After the kill"})
                 await chat.answered("After the kill")
                 await window.keep_screenshot("ahp-reconnected")

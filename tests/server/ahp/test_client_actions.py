@@ -10,6 +10,7 @@ from tests.support.ahp_client import AhpClient, AhpError, ahp_client
 from tests.support.daemon_home import Home
 from tests.support.person_client import Person
 from tests.support.scripted_agent import script
+from tests.support.thread_client import Conversation
 
 from handrail.server.ahp._client_actions import (
     ACTION_MAX,
@@ -131,9 +132,13 @@ async def test_a_write_shows_its_diff_before_the_answer(editor: AhpClient, folde
     changes = await editor.subscribe(editor.states[chat.session]["changesets"][0]["uriTemplate"])
     [file] = changes["files"]
     assert file["id"] == path.as_uri()
-    assert (await editor.ask("resourceRead", uri=file["edit"]["before"]["content"]["uri"]))[
-        "data"
-    ] == "# hi\n"
+    assert file["edit"]["diff"] == {"added": 1, "removed": 0}
+    old, new = (file["edit"][side]["content"]["uri"] for side in ("before", "after"))
+    assert (await editor.ask("resourceRead", uri=old))["data"] == "# hi\n"
+    assert (await editor.ask("resourceRead", uri=new))["data"] == "# hi\nmore\n"
+    path.write_text("changed by a person\n")
+    with pytest.raises(AhpError, match="was changed since"):
+        await editor.ask("resourceRead", uri=new)
 
 
 async def test_a_form_is_answered(editor: AhpClient, folder: Path) -> None:
@@ -211,6 +216,24 @@ async def test_a_stop_cancels_the_operation(editor: AhpClient, folder: Path, per
     await chat.prompt(script({"say": "again"}))
     await chat.over()
     assert chat.text == "again"
+
+
+async def test_a_stop_cancels_an_operation_that_was_steered(
+    editor: AhpClient, folder: Path, person: Person
+) -> None:
+    steps = script(
+        {"say": "at work"}, {"take_steering": "x"}, {"say": "now: "}, {"tell": "x"}, {"hang": True}
+    )
+    chat = await editor.begin("handrail-steered", str(folder), steps, "steered and stopped")
+    await editor.until(lambda: chat.text == "at work")
+    message = {"text": "use tabs", "origin": {"kind": "user"}}
+    await editor.act(chat.uri, "chat/pendingMessageSet", kind="steering", id="request_now", message=message)
+    await editor.until(lambda: chat.text == 'now: "use tabs"')
+    turn = chat.state["activeTurn"]["id"]
+    await editor.act(chat.uri, "chat/turnCancelled", turnId=turn, duration=5)
+    assert (await chat.over())["state"] == "cancelled"
+    threads = [one for one in await person.get("threads") if one["agent"] == "steered"]
+    await Conversation(person, threads[0]["id"]).idle()
 
 
 async def test_what_only_the_page_does_is_rejected_with_a_reason(editor: AhpClient, folder: Path) -> None:

@@ -73,7 +73,7 @@ class AhpHost:
         self.sessions.on_change = self.channels.notify
         self.cards = CallCards(context.gate, context.records, context.terminals, edits)
         self.terminals = TerminalChannels(self.channels, context.terminals, self._find_claim)
-        self._changesets = Changesets(context.records, edits)
+        self._changesets = Changesets(context.records, self.contents, edits)
         self._chats: dict[str, Chat] = {}
         self._opening = anyio.Lock()
         self._scopes: dict[str, anyio.CancelScope] = {}

@@ -4,6 +4,9 @@ A client asks for other URIs too, such as files beside the one it shows. Nothing
 The contents before and after a change have the same path, since VS Code shows different paths as a rename.
 """
 
+import hashlib
+import os
+import stat
 from collections import OrderedDict
 from urllib.parse import quote
 
@@ -15,7 +18,7 @@ from handrail.store.values import FileChange
 TEXT_BYTES = 64 * 1024 * 1024
 """Proposed contents in memory. Bounds memory; the oldest are dropped, and issued again with the next snapshot."""
 MOST_BLOBS = 20_000
-"""Stored contents that clients may read. Bounds memory."""
+"""Contents of files that clients may read. Bounds memory."""
 
 
 class Contents:
@@ -24,7 +27,7 @@ class Contents:
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
         self._texts: OrderedDict[str, bytes] = OrderedDict()
-        self._shas: OrderedDict[str, str] = OrderedDict()
+        self._stored: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._size = 0
 
     def issue_text(self, name: str, path: str, text: str) -> str:
@@ -39,25 +42,47 @@ class Contents:
         return uri
 
     def issue_blob(self, sha: str, path: str) -> str:
-        """Issue a URI for a stored content."""
+        """Issue a URI for the content of a file with this SHA-256."""
         uri = _uri(f"b{sha[:40]}", path)
-        self._shas[uri] = sha
-        self._shas.move_to_end(uri)
-        if len(self._shas) > MOST_BLOBS:
-            self._shas.popitem(last=False)
+        self._stored[uri] = sha, path
+        self._stored.move_to_end(uri)
+        if len(self._stored) > MOST_BLOBS:
+            self._stored.popitem(last=False)
         return uri
 
     async def read(self, uri: str) -> bytes:
         """The content of an issued URI. Raises LookupError."""
         if (text := self._texts.get(uri)) is not None:
             return text
-        sha = self._shas.get(uri)
-        if sha is None:
+        stored = self._stored.get(uri)
+        if stored is None:
             raise LookupError("Handrail serves only the contents that it named itself.")
+        return await anyio.to_thread.run_sync(self.load, *stored)
+
+    def load(self, sha: str, path: str) -> bytes:
+        """The content with this SHA-256, which the file at this path has or had. Raises LookupError.
+
+        Only contents that were replaced are stored. What a call wrote last is in the file itself.
+        """
         try:
-            return await anyio.to_thread.run_sync(self._blobs.get, sha)
+            return self._blobs.get(sha)
         except BlobUnavailable:
-            raise LookupError("This content is no longer kept.") from None
+            content = _read_file(path)
+        if hashlib.sha256(content).hexdigest() != sha:
+            raise LookupError("This content is no longer kept: the file was changed since.")
+        return content
+
+
+def _read_file(path: str) -> bytes:
+    """The content of a regular file, however something was put in its place. Raises LookupError."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            about = os.fstat(file.fileno())
+            if stat.S_ISREG(about.st_mode) and about.st_size <= TEXT_BYTES:
+                return file.read()
+    except OSError:
+        pass
+    raise LookupError("This content is no longer kept.")
 
 
 def _uri(name: str, path: str) -> str:
