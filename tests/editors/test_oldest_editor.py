@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import expect
 from tests.editors.code_server import MS, Workbench
 from tests.editors.install import OLDEST, Editor
-from tests.support.daemon_home import Home
+from tests.support.daemon_home import Home, eventually
 from tests.support.mcp_client import agent
 from tests.support.person_client import Person
 
@@ -19,7 +19,7 @@ def editor() -> Editor:
     return OLDEST
 
 
-async def test_a_command_and_a_write_are_allowed_in_the_oldest_editor(
+async def test_agents_are_answered_and_told_problems_in_the_oldest_editor(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
 ) -> None:
     oldest = OLDEST.packages.version("code-server").removeprefix("4.")
@@ -41,4 +41,12 @@ async def test_a_command_and_a_write_are_allowed_in_the_oldest_editor(
         await workbench.open_diff("notes.txt")
         await workbench.answer_diff("Allow")
         assert (await asked.told()).status == "done"
+
+        (folder / "broken.json").write_text('{"a": 1,, "b": 2}\n')
+
+        async def has_errors() -> bool:
+            """As soon as the editor's language server for JSON runs."""
+            return bool((await client.use("get_diagnostics", path="broken.json")).data["errors"])
+
+        await eventually(has_errors)
     assert notes.read_text() == "one\nzwei\nthree\n"
