@@ -283,3 +283,29 @@ async def test_what_clients_publish_in_a_session_is_bounded(home: Home, folder: 
         await client.until(lambda: len(client.states[uri]["activeClients"]) == MOST_ACTIVE)
         assert client.states[uri]["activeClients"][-1]["clientId"] == client.client
         assert await client.same(uri)
+
+
+async def test_what_clients_add_to_drafts_and_answers_is_bounded(editor: AhpClient, folder: Path) -> None:
+    """Also by clients that may not decide, and in many small pieces."""
+    schema = {"type": "object", "properties": {"branch": {"type": "string"}}}
+    elicit = {"elicit": {"message": "Which branch?", "requestedSchema": schema}, "as": "form"}
+    chat = await editor.begin(AGENT, str(folder), script(elicit, {"tell": "form"}), "flood")
+    [part] = await editor.until(lambda: [one for one in chat.parts if one["kind"] == "inputRequest"])
+    request = part["request"]
+    quarter = "x" * (ACTION_MAX // 4)
+
+    def answer(name: str) -> dict[str, Any]:
+        return {"requestId": request["id"], "questionId": name, "answer": quarter}
+
+    for number in range(3):
+        await editor.act(chat.uri, "chat/inputAnswerChanged", **answer(f"q{number}"))
+    reason = await editor.rejected(chat.uri, "chat/inputAnswerChanged", **answer("q3"))
+    replaced = await editor.act(chat.uri, "chat/inputAnswerChanged", **answer("q2"))
+    long = await editor.rejected(chat.uri, "chat/draftChanged", draft={"text": 4 * quarter})
+
+    assert "longer than 262,144 characters" in reason
+    assert "rejectionReason" not in replaced
+    assert "longer than 262,144 characters" in long
+    assert await editor.same(chat.uri)
+    await editor.act(chat.uri, "chat/inputCompleted", requestId=request["id"], response="decline")
+    await chat.over()

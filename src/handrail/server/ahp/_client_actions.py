@@ -39,7 +39,7 @@ BEGIN_SECONDS = 30.0
 PIECE = 32 * 1024
 """Bytes of terminal input written at a time."""
 MOST_ACTIVE, ACTION_MAX = 32, 256 * 1024
-"""Active clients of one session, and characters of what a client publishes there: bounds memory."""
+"""Active clients of one session, and characters of what clients publish in a session or chat: bounds memory."""
 MOST_EXPLAINED = 20
 """Reasons that are remembered as shown: bounds memory."""
 UNPAIRED = Actor("named", "an editor")
@@ -155,10 +155,16 @@ class ClientActions:
         if client and client["clientId"] != self._origin.client:
             raise Rejected("A client can only announce itself.")
         await self._host.find_session(self._uri)
-        if len(str(action)) > ACTION_MAX:
-            raise Rejected(f"This action is longer than {ACTION_MAX:,} characters.")
+        self._require_room(action)
         self._accept(action)
         self._drop_oldest_clients()
+
+    def _require_room(self, action: Obj) -> None:
+        """Reject an action that is too long, or after which the state would hold too much of what clients published."""
+        channel = self._host.channels.get(self._uri)
+        held = None if channel is None else _published(channel.reduce(channel.state, action))
+        if len(str(action)) > ACTION_MAX or len(str(held)) > ACTION_MAX:
+            raise Rejected(f"What clients publish here is longer than {ACTION_MAX:,} characters.")
 
     def _drop_oldest_clients(self) -> None:
         """Remove the active clients of a session above the most. One that vanishes does not remove itself."""
@@ -195,6 +201,7 @@ class ClientActions:
 
     async def _publish_in_chat(self, action: Obj) -> None:
         await self._get_chat()
+        self._require_room(action)
         self._accept(action)
 
     async def _start_turn(self, action: Obj) -> None:
@@ -380,6 +387,13 @@ class ClientActions:
 def _knows_turn(state: Obj, turn: str) -> bool:
     active: Obj = state.get("activeTurn") or {}
     return active.get("id") == turn or any(one["id"] == turn for one in state["turns"])
+
+
+def _published(state: Obj) -> list[object]:
+    """What a state holds that any client can add to: the draft and the unsent answers of a chat."""
+    turn: Obj = state.get("activeTurn") or {"responseParts": []}
+    requests: list[Obj] = [part["request"] for part in turn["responseParts"] if part.get("request")]
+    return [state.get("draft"), [request.get("answers") for request in requests]]
 
 
 def _find_shown(state: Obj, id: str) -> Obj:
