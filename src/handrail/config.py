@@ -92,7 +92,7 @@ class NotifySection(Section):
 
 
 class DevicesSection(Section):
-    """`[devices]`: what `handrail pair` uses unless its options say otherwise, and what paired phones may decide."""
+    """`[devices]`: what `handrail pair` uses unless its options override it, and what paired phones may decide."""
 
     address: Annotated[str, Field(max_length=60)] = ""
     """IP address to listen on. Default: the address of this machine in its local network."""

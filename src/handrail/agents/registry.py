@@ -109,7 +109,7 @@ def version_of(program: Path, package: str | None) -> str | None:
 
 def _python_version(environment: Path, package: str | None, program: str) -> str | None:
     """The version of a package in a Python environment, from its dist-info folder. Without the name of the
-    package, of the one that installs the program."""
+    package, that of the installer of the program."""
     normalized = re.sub(r"[-_.]+", "_", (package or "").partition("[")[0]).lower()
     for described in environment.glob("lib/python3*/site-packages/*.dist-info"):
         name, _, version = described.name.removesuffix(".dist-info").rpartition("-")

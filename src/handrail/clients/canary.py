@@ -72,7 +72,7 @@ def _commands(piece: ConfigPiece) -> Iterator[list[str]]:
 
 
 def _commands_in(value: Any) -> Iterator[list[str]]:
-    """Commands in a hook entry; the one that decides comes first."""
+    """Commands in a hook entry; the deciding command comes first."""
     if is_list(value):
         for each in value:
             yield from _commands_in(each)

@@ -148,7 +148,7 @@ class Claude(Client):
         return line.group(entry)
 
     def _command(self, setup: Setup, line: HookLine) -> dict[str, Any]:
-        """Program and arguments without a shell, where `onFailure` is known to work; else a line that refuses by itself."""
+        """Program and arguments without a shell, where `onFailure` is known to work; else a shell line that refuses without Handrail."""
         if setup.version and not is_older(setup.version, ON_FAILURE):
             program, *arguments = setup.launcher.argv(*setup.hook("claude", waits=line.waits))
             return {"command": program, "args": arguments}
@@ -220,7 +220,7 @@ def _specific(name: str, output: Json) -> Json:
 
 
 def refuse_edit(event: HookEvent, verdict: Verdict) -> Verdict:
-    """For a client that cannot take a changed input: a denial that tells the model which call to make instead."""
+    """For a client that cannot take a changed input: a denial that names the call to make instead."""
     if verdict.effect != "allow" or verdict.input is None:
         return verdict
     if verdict.input == event.input:

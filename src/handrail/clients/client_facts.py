@@ -1,4 +1,4 @@
-"""Facts about a client: its programs, its files, what is written there, and what switches it off.
+"""Facts about a client: its programs, its files, the text written there, and its off switches.
 
 Each client has a subclass of `Client` in its own module, beside the dialect of its hooks; `known_clients` lists them. Facts
 were read from the version in `tried`.
@@ -68,7 +68,7 @@ class HostedAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What is asked for: which parts, where, and by which launcher."""
+    """The requested connection: which parts, where, and by which launcher."""
 
     machine: Machine
     launcher: Launcher

@@ -70,7 +70,7 @@ _load_toml = lru_cache(16)(tomllib.loads)
 
 
 def set_value(format: Format, text: str, pointer: Pointer, value: Any) -> str:
-    """Set the member at the pointer; create what is missing on the way. Raises BadFile."""
+    """Set the member at the pointer; create missing objects on the way. Raises BadFile."""
     if format == "yaml":
         return _set_yaml(text, pointer, value)
     expected = _with_value(load(format, text), pointer, value)
@@ -123,7 +123,7 @@ def remove_item(format: Format, text: str, pointer: Pointer, value: Any) -> str:
 
 
 def _check(format: Format, expected: Any, texts: Sequence[str | None]) -> str:
-    """The first text that holds what is expected. Raises BadFile."""
+    """The first text with the expected content. Raises BadFile."""
     for text in texts:
         try:
             if text is not None and _prune(load(format, text)) == _prune(expected):

@@ -129,7 +129,7 @@ def _version_notes(client: Client, version: str) -> Iterator[str]:
 def find_drift(
     client: Client, connection: Connection, setup: Setup, connections: Connections
 ) -> Iterator[str]:
-    """How the client's files differ from what was written, and from what would be written now."""
+    """How the client's files differ from the recorded text, and from the text of a new connection."""
     for file in connection.files:
         try:
             text = read_text(file.path)

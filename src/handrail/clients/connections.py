@@ -1,4 +1,4 @@
-"""Records of what was written for each client, and the originals of the changed files.
+"""Records of the text written for each client, and the originals of the changed files.
 
 Both lie in Handrail's data folder, private to the user: originals may hold keys. They are deleted on disconnect.
 """

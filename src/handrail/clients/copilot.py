@@ -176,7 +176,7 @@ class CopilotHooks(ClaudeShapedHooks):
     def read(self, payload: Json, environment: Mapping[str, str]) -> HookEvent:
         """The payloads of `preToolUse` and `postToolUse` have other names of fields, and no name of the event.
 
-        A subagent has a session of its own, which names that of its parent.
+        A subagent has a separate session, which names that of its parent.
         """
         payload = required_object(payload, "The payload")
         fields = {**_claude_fields(payload), **payload}

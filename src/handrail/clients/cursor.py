@@ -1,4 +1,4 @@
-"""Cursor and Windsurf: the MCP server and hooks, each in a file of its own. From their documentation; not tried.
+"""Cursor and Windsurf: the MCP server and hooks, each in a separate file. From their documentation; not tried.
 
 Cursor: `handrail connect` registers `preToolUse` for everything but MCP (matcher `^(?!MCP:)`) and `beforeMCPExecution`,
 which alone tells the program of the server, so that our own tools are known; not `beforeShellExecution`, because the person
@@ -208,7 +208,7 @@ class CursorHooks(ClaudeShapedHooks):
         )
 
     def failed(self, payload: Json) -> bool:
-        """Cursor has an event of its own for failures."""
+        """Cursor has a separate event for failures."""
         return text(payload, "hook_event_name") == "postToolUseFailure" or super().failed(payload)
 
     def message(self, kind: HookKind, payload: Json) -> str:

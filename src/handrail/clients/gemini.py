@@ -3,7 +3,7 @@
 Gemini's own policy asks after an allow of the hook. `--single-question` writes a policy file that lets every tool pass. Where
 the hooks are switched off, nobody is asked then, so that it is never written unasked, and `warnings` and `overrides` say so.
 
-Gemini has events and answers of its own. It ignores Claude's `permissionDecision`: a denial in that form runs the tool.
+Gemini has different events and answers. It ignores Claude's `permissionDecision`: a denial in that form runs the tool.
 An allow does not skip its own policy. A changed input is merged into the original, so that a field cannot be removed.
 
 Qwen kept Gemini's tools and took over Claude's hook format. It runs the tool 60 s after the hook began, whatever time limit

@@ -1,4 +1,4 @@
-"""Hook events in our own terms: what a client's hook reports, what it asks for, and the answer.
+"""Hook events in our own terms: a client's report, its question, and the answer.
 
 Each client has its own payload and its own answer format. A `HookDialect` translates both; the rest of Handrail knows
 only these types. No I/O here.
@@ -48,7 +48,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a client's tool call would do, as far as its input shows."""
+    """The effects of a client's tool call, as far as its input shows."""
 
     sort: Literal["command", "edit", "read", "fetch", "mcp", "harmless", "other"]
     """harmless: changes nothing outside of the agent, such as a to-do list. other: unknown, so it always asks."""

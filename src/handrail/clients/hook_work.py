@@ -1,4 +1,4 @@
-"""What a client's tool would do: builders of `Work` for the tools that coding agents share.
+"""The effects of a client's tool: builders of `Work` for the tools that coding agents share.
 
 A client's table maps the names of its tools to builders. A tool that is not in the table, or whose input does not have
 the shape that the builder expects, becomes work of the sort `other`, which always asks.

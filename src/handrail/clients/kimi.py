@@ -300,7 +300,7 @@ class GooseHooks(ClaudeShapedHooks):
         return mcp_from_name(tool, prefix="")
 
     def failed(self, payload: Json) -> bool:
-        """goose has an event of its own for failures."""
+        """goose has a separate event for failures."""
         return text(payload, "event") == "PostToolUseFailure" or super().failed(payload)
 
     def output(self, payload: Json) -> str:

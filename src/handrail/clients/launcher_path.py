@@ -1,6 +1,6 @@
 """The path and the command lines by which clients start Handrail.
 
-The path must outlive an upgrade, so it is the script on PATH and not what a symlink leads to. Clients take a program with
+The path must outlive an upgrade, so it is the script on PATH and not the target of a symlink. Clients take a program with
 arguments, or a line for the shell; a home that is not the default is part of both.
 """
 
@@ -42,7 +42,7 @@ class Launcher:
     def closed_line(self, *arguments: str) -> str:
         """A line that refuses the tool call if Handrail is missing or dies: clients run the tool on most exit statuses.
 
-        Status 2 is Handrail's own refusal, which has told the reason.
+        Status 2 is Handrail's own refusal, which has printed the reason.
         """
         return f"{self.line(*arguments)} || {{ [ $? -eq 2 ] || echo '{NO_ANSWER}' >&2; exit 2; }}"
 

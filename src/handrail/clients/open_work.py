@@ -105,7 +105,7 @@ class OpenWork:
         return True
 
     def check_files(self) -> None:
-        """Have it looked at whether the files already hold what was allowed; if not, the work stays open."""
+        """Have it looked at whether the files already hold the allowed content; if not, the work stays open."""
         self._news.set()
 
     async def wait_news(self) -> WorkEnd | None:

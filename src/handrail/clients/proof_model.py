@@ -1,4 +1,4 @@
-"""A scripted model on loopback for one turn: it asks for one tool call, and then says that it is done.
+"""A scripted model on loopback for one turn: it asks for one tool call, and then ends its turn.
 
 It speaks the four APIs that clients use: Anthropic messages, OpenAI chat completions and responses, and Google
 generateContent, streamed and whole. Whatever else a client asks for, also as a proxy, is refused: nothing leaves the machine.

@@ -121,7 +121,7 @@ class PolicyMemory:
         return link
 
     async def leave(self, policy: AcceptedPolicy) -> None:
-        """Store the head of the journal, and tell the keeper that this daemon ends on purpose."""
+        """Store the head of the journal, and notify the keeper that this daemon ends on purpose."""
         await self.store_head(policy)
         self._restarts_daemon = False
         with anyio.move_on_after(LEAVE_SECONDS):

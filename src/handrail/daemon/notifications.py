@@ -128,7 +128,7 @@ def build_notification(waiting: Sequence[Call]) -> tuple[str, str]:
 
 
 def build_client_notification(notices: Sequence[ClientNotice]) -> tuple[str, str]:
-    """The notification about clients: the newest in its title, and what each of them said."""
+    """The notification about clients: the newest in its title, and the message of each."""
     newest = notices[-1]
     verb = "has finished" if newest.sort == "stopped" else "wants your attention"
     title = f"{escape_hidden(newest.title)} {verb}"

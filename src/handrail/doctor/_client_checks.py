@@ -16,7 +16,7 @@ from handrail.paths import Places
 
 
 def check_clients(places: Places) -> Iterator[Finding]:
-    """One finding for each problem of a connected client, or one that all is well. None if no client is connected."""
+    """One finding for each problem of a connected client, or a single one that all is well. None if no client is connected."""
     connections = Connections(places.data)
     try:
         known = connections.all()

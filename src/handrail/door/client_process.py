@@ -90,7 +90,7 @@ def _read_clock() -> float:
 
 
 def _read_start(pid: int) -> float:
-    """When a process started; now if the system does not tell."""
+    """When a process started; now if the system does not report it."""
     try:
         return int(_read_stat(pid)[19]) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError):

@@ -313,7 +313,7 @@ def _copilot_refusal(reason: str) -> dict[str, Any]:
 
 
 def _cline_refusal(fields: dict[str, Any], reason: str) -> dict[str, Any]:
-    """Cline ignores exit codes. A command is replaced by one that fails with the reason; other tools end the run."""
+    """Cline ignores exit codes. A command is replaced by a command that fails with the reason; other tools end the run."""
     call: Any = fields.get("tool_call")
     if not isinstance(call, dict) or "run_commands" not in call.values():
         return {"cancel": True, "errorMessage": reason}

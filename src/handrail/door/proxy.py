@@ -167,7 +167,7 @@ class Pump:
     ) -> None:
         """`reach` returns a connection after the hello. Its argument is a function that is True once it should give up.
 
-        `client` tells that the client is gone though its end of stdin is open.
+        `client` reports that the client is gone though its end of stdin is open.
         """
         self._reach_daemon = reach
         self._client = client

@@ -124,7 +124,7 @@ class Gate:
     async def record(self, request: Request, ending: Ending, opened: Callable[[Call], None]) -> None:
         """Journal work that an agent did without asking: a call that is opened, started and settled immediately.
 
-        Nothing is decided and nobody is asked. What can be shown of the work is the `preview` in the result's data.
+        There is no decision and no question. What can be shown of the work is the `preview` in the result's data.
         """
         parsed = find_excess(request.input) or self._parse(request, advisory=True)
         if isinstance(parsed, str):
@@ -213,7 +213,7 @@ class Gate:
     def restore_allowed(self, call: Call, approval: Approval) -> bool:
         """Reopen a call that was allowed under an earlier daemon and has not begun; False if its tool keeps no answers.
 
-        It begins when its agent asks again, if it would still do what was allowed.
+        It begins when its agent asks again, if its digest still equals the allowed one.
         """
         parsed = parse(self.toolbox, call.tool, call.input)
         if isinstance(parsed, str) or not parsed.tool.keep_answer(parsed.input):
@@ -393,7 +393,7 @@ class Gate:
     def end(self, call: Call, outcome: Outcome) -> bool:
         """Settle with the partial result, and cancel the work. False if the call or its work had already ended.
 
-        Work that ended by itself a moment ago is `done`, whoever wants to end it now.
+        Work that ended on its own a moment ago is `done`, even if a person wants to end it now.
         """
         salvage = self.salvage(call)
         has_ended = salvage is not None and salvage.ended

@@ -3,7 +3,7 @@
 A call whose process the keeper still holds stays running, handed back, and so does work that a client does itself; any
 other call that was running is interrupted. None is run again. A denied or expired call is settled so. A call that was
 waiting for approval stays waiting, except an advisory one: its agent is gone. An allow of advisory work whose agent was
-told to ask again is kept for it.
+asked to repeat it is kept for it.
 """
 
 import time

@@ -177,7 +177,7 @@ class Terminal:
             self._read_output(self.pty)
 
     def _read_output(self, pty: PtyMaster) -> None:
-        """Read what is there. In a flood, go on while there is nothing else to do and no notice is due."""
+        """Read the available output. In a flood, go on while there is nothing else to do and no notice is due."""
         budget = min(max(PASS_BYTES // self._loop.ready_count, 16 * 1024), GATHER)
         with contextlib.closing(self._loop.wait_alone(pty.fd, self._quiet_until(pty))) as more:
             is_open = pty.pump(self.spool, budget, more)

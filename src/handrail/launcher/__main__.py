@@ -2,8 +2,8 @@
 
 Usage: `python -I -S …/handrail/launcher/__main__.py`, with a socket to the daemon as descriptor 0. The daemon starts it
 already marked, so all that it starts inherits the mark. It hides its memory and has an empty environment. Helpers written
-in Python are forks of it, so they are marked and hidden from their first instruction. It ends with the daemon, and what it
-started ends with it. Standard library only.
+in Python are forks of it, so they are marked and hidden from their first instruction. It ends with the daemon, and its child
+processes end with it. Standard library only.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ async def _read_line(reader: StreamReader) -> bytes | None:
 
 
 async def _drain(writer: StreamWriter) -> bool:
-    """Wait until most of what was written has left this process; False if the host no longer reads."""
+    """Wait until most of the written output has left this process; False if the host no longer reads."""
     try:
         await writer.drain()
     except ConnectionError:

@@ -82,7 +82,7 @@ class SettingsFile:
         await self._edit(lambda text: append_item("toml", text, ("agents",), entry), by)
 
     async def remove_agent(self, name: str, by: Actor) -> bool:
-        """Remove an entry of `[[agents]]`; False if there is none. Raises BadSetting or Conflict."""
+        """Remove an entry of `[[agents]]`; False if it is missing. Raises BadSetting or Conflict."""
         if all(each.name != name for each in self._current.agents):
             return False
 

@@ -90,7 +90,7 @@ def hash_secret(secret: str) -> str:
 
 
 def challenge_text(sign_in: str, nonce: str) -> bytes:
-    """What a browser signs. It names its purpose, so that no other signature can be used for it."""
+    """The text that a browser signs. It names its purpose, so that no other signature can be used for it."""
     return f"handrail sign-in\n{sign_in}\n{nonce}".encode()
 
 

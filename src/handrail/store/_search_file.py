@@ -267,7 +267,7 @@ SIDE_BY_SIDE_MAX = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrow:
-    """What a search asks for besides its plain words."""
+    """The conditions of a search besides its plain words."""
 
     phrases: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Heads of the journal that an administrator keeps in a file which the user cannot write.
 
 Each line is a line of the head file at some moment. Handrail only reads the file. It is ignored unless it belongs to
-root and nobody else may write to it or replace it.
+root and no other user may write to it or replace it.
 """
 
 import os

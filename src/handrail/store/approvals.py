@@ -172,7 +172,7 @@ class ApprovalQueries(Queries):
         return found[0] if found else None
 
     async def request_id(self, id: str) -> str:
-        """Return the id of the request that answered; empty if it had none, or nobody answered."""
+        """Return the id of the request that answered; empty if it had none, or the approval was not answered."""
         found = await self._all(lambda row: str(row["request_id"] or ""), _REQUEST_ID, (id,))
         return found[0] if found else ""
 

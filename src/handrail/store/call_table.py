@@ -1,4 +1,4 @@
-"""The table of calls: what a search matches, page by page in any order, and counts.
+"""The table of calls: the matches of a search, page by page in any order, and counts.
 
 Words are looked up in the search index too, so that a call is found by its input and its output.
 """
@@ -41,7 +41,7 @@ class CallTable:
     """All calls that match a query, in an order."""
 
     def __init__(self, records: Records, index: SearchIndex, texts: bool = True) -> None:
-        """Without `texts`, words are only found in what a list shows of a call."""
+        """Without `texts`, words are only found in the columns of a list."""
         self._records = records
         self._index = index
         self._texts = texts

@@ -55,7 +55,7 @@ class ServerEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedServer:
-    """What is known of a server."""
+    """The stored state of a server."""
 
     name: str
     tools: tuple[Json, ...]

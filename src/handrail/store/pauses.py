@@ -34,7 +34,7 @@ class PauseRecord:
 
 
 def find_pause(rows: Sequence[sqlite3.Row]) -> PauseRecord | None:
-    """The pause that goes on after these events, in order; None if there is none."""
+    """The pause that goes on after these events, in order; None if the agents are not paused."""
     last = next((row for row in reversed(rows) if row["kind"] in ("AgentsPaused", "AgentsResumed")), None)
     if last is None or last["kind"] == "AgentsResumed":
         return None

@@ -51,7 +51,7 @@ class SearchQuery:
 
     @property
     def fields(self) -> tuple[Term, ...]:
-        """The terms with a key that narrows, without `in:`, which says where to look for the words."""
+        """The terms with a key that narrows, without `in:`, which selects where to look for the words."""
         return tuple(term for term in self.terms if term.key not in ("", "in"))
 
     @property
@@ -78,7 +78,7 @@ _TERM = re.compile(r'(-?)(?:([A-Za-z_]+):)?("(?:[^"]*)"?|\S+)')
 
 
 def parse_query(text: str, now: datetime | None = None) -> SearchQuery:
-    """Parse what a person typed. Times become milliseconds since 1970. Raises BadQuery."""
+    """Parse the query that a person typed. Times become milliseconds since 1970. Raises BadQuery."""
     now = now or datetime.now().astimezone()
     found = [_term(match, now) for match in _TERM.finditer(text)]
     if len(found) > TERMS_MAX:

@@ -3,7 +3,7 @@
 `WriteQueue` is the event loop's side: it queues events and changes, and orders commits. `Writer` is the thread: it owns
 the writing connection, the last link of the chain and the head file. `Upkeep` rewrites the file after a deletion.
 
-A commit either syncs the disk or not. One that does not survives the end of the process, but not a power loss; it costs
+A commit either syncs the disk or not. A commit that does not survives the end of the process, but not a power loss; it costs
 a tenth. The caller decides by `sync`, and everything is synced after `SYNC_SECONDS` in any case.
 
 A `Change` is SQL that belongs to no event (streamed text, for example). It keeps its place among the events. If the
@@ -149,7 +149,7 @@ class Writer:
             self._syncs = sync
 
     def _sync_log(self) -> tuple[Link, frozenset[Change]]:
-        """Sync earlier commits: a transaction that writes nothing would not. A checkpoint syncs by itself."""
+        """Sync earlier commits: a transaction that writes nothing would not. A checkpoint always syncs."""
         log_file = os.open(self._wal, os.O_RDONLY)
         try:
             os.fsync(log_file)

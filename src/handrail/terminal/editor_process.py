@@ -48,7 +48,7 @@ class EditorProcess(NamedTuple):
 
 
 def find_editor_process(connection: socket.socket, relation: Relation) -> EditorProcess | str:
-    """The editor's process at the other end, or the reason why there is none, as a sentence.
+    """The editor's process at the other end, or the reason why it is unknown, as a sentence.
 
     A peer that passed its socket on and exited is recognised by its pidfd, and a parent that exited by the peer's new one.
     """

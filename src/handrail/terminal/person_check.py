@@ -180,7 +180,7 @@ def find_launchers(door: int) -> list[Identity]:
 
 
 def _find_parent(child: lineage.Stat) -> lineage.Stat | None:
-    """The process that launched `child`; None if that is the person's shell, the system's, or not the one that did."""
+    """The process that launched `child`; None if that is the person's shell, the system's, or a different process."""
     above = lineage.read_stat(child.parent)
     if above is None or above.pid <= 1 or above.name in ADOPTERS or not _is_own(above.pid):
         return None

@@ -1,7 +1,7 @@
 """Processes that outlived both their keeper and their warden: find them by mark and environment, and end them.
 
 Only a process of the same user can kill a keeper and its wardens together, and then nothing holds the tree any more. A
-process is found while it still has the environment variable that names its terminal; one that dropped it is not.
+process is found while it still has the environment variable that names its terminal; a process that dropped it is not.
 """
 
 import logging

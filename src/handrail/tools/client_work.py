@@ -290,7 +290,7 @@ class _Judge:
         return Claim(action="run", resource=title, inside=True, opaque=why)
 
     def _read_paths(self) -> Sequence[str]:
-        """What it reads; the folder itself if it names nothing."""
+        """The paths that it reads; the folder itself if it names none."""
         return self.work.paths[:PATHS_MAX] or (["."] if self.work.sort == "read" else [])
 
     def _command_claims(self, line: str) -> Sequence[Claim]:
@@ -405,7 +405,7 @@ def _refuse_read(_input: Json) -> Work:
 
 
 def _is_done(plan: ClientPlan, workspace: Workspace) -> bool:
-    """Whether all that it would do is to change files, and they hold exactly what was allowed. Reads the files."""
+    """Whether all that it would do is to change files, and they hold exactly the allowed content. Reads the files."""
     paths = {change.path for change in plan.files}
     only_edits = bool(paths) and all(claim.resource in paths for claim in plan.claims)
     return only_edits and all(_holds(change, workspace) for change in plan.files)

@@ -253,7 +253,7 @@ def _checked(path: str) -> str:
 
 
 def real_path(path: str) -> str:
-    """The path with all symbolic links resolved. One system call if there is none, as for most folders."""
+    """The path with all symbolic links resolved. One system call if there are none, as for most folders."""
     return os.path.realpath(path) if stat_real(path) is None else path
 
 

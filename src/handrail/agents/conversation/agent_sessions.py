@@ -149,7 +149,7 @@ class AgentSessions:
         self._threads.put_state(participant.thread, ORIGIN, record(origin))
 
     async def _start(self, participant: Participant) -> Agent:
-        """The agent's program, which is now the one that the thread shows."""
+        """The agent's program, which the thread now shows."""
         await self._participants.introduce(participant)
         agent = await self._agents.get(
             participant.agent, participant.thread, participant.env, participant.workspace

@@ -398,7 +398,7 @@ class Participants:
                     continue
 
     async def add_to_receipts(self, calls: Sequence[str], ended: EndedProcesses) -> None:
-        """List processes in the receipts of settled calls: what was left of the work that they allowed."""
+        """List processes in the receipts of settled calls: leftovers of the work that they allowed."""
         await self._journal.committed(self._journal.head)
         for call in calls:
             history = await self._records.calls.get(call)

@@ -174,7 +174,7 @@ async def blocks_of(
 
 @dataclass(frozen=True, slots=True)
 class CancelledPrompt:
-    """A prompt that was cancelled, and what it had begun."""
+    """A prompt that was cancelled, and the work that it had begun."""
 
     answer: Message
     processes_before: frozenset[Identity]

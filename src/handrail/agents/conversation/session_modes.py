@@ -1,7 +1,7 @@
 """Session modes: whom an agent asks in its present mode, and the mode in which it asks.
 
-A table of the mode ids that agents use. A mode that is not in it gets no claim: an id says little about an agent that
-nobody has tried. Derived from the session state, never stored.
+A table of the mode ids that agents use. A mode that is not in it gets no claim: an id says little about an untested
+agent. Derived from the session state, never stored.
 """
 
 from collections.abc import Iterator, Mapping

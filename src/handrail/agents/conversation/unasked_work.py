@@ -1,4 +1,4 @@
-"""Unasked work: what a hosted agent did by itself, without a permission request, a file request or a terminal of ours.
+"""Unasked work of a hosted agent: done without a permission request, a file request or a terminal of ours.
 
 Each tool call that ends is compared with what the agent asked in the same operation. In any doubt it counts as asked:
 a call that is shown twice would be worse than one that only the conversation shows. Nothing here stores anything.

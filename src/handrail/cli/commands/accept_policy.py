@@ -1,4 +1,4 @@
-"""`handrail rules accept`, and what the other commands say about a policy that changed without Handrail.
+"""`handrail rules accept`, and the notices of other commands about a policy that changed without Handrail.
 
 The daemon compares; this module shows the differences and passes on the person's decision.
 """

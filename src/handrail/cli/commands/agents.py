@@ -92,7 +92,7 @@ EveryFolder = Annotated[bool, typer.Option("--all", help="Of all folders, not on
 
 
 def sessions(agent: AgentName, every: EveryFolder = False, as_json_: AsJson = False) -> None:
-    """List the sessions that an agent has kept, also those of its own command line. Starts the agent if needed."""
+    """List the sessions that an agent has kept, including those of the agent's command line. Starts the agent if needed."""
     with reach("person") as link:
         rows = _list_sessions(link, agent, every)
     if as_json_:

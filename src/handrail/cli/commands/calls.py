@@ -171,7 +171,7 @@ def _is_poll(row: CallView) -> bool:
 
 
 def _tool_name(row: CallView) -> str:
-    """The tool. What a client or an agent does itself goes by internal names."""
+    """The tool. Work that a client or an agent does itself goes by internal names."""
     own = {"client_work": "its own tool", "agent_work": "its own tool", "agent_form": "form"}
     return own.get(row["tool"], row["tool"])
 

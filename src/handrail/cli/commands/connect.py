@@ -356,7 +356,7 @@ def _offer_servers(
 def _try_plan(
     name: str, machine: Machine, wish: Wish, connections: Connections, *, is_one: bool
 ) -> ConnectionPlan | str:
-    """The plan, or a sentence why there is none."""
+    """The plan, or a sentence why it is missing."""
     client = find_client(name)
     try:
         if is_one or wish.scope == "user":

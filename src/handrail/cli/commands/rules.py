@@ -188,7 +188,7 @@ def edit(
     remark: Annotated[str | None, typer.Option("--note", help="Why it is there.")] = None,
     as_json_: AsJson = False,
 ) -> None:
-    """Change a rule. The changed rule has a new id; the one that it was is removed."""
+    """Change a rule. The changed rule has a new id; the old rule is removed."""
     with reach("person") as link:
         view = _find_rule(link, id)
         body = _changed_body(view["rule"], pattern, parse_duration(expires))
@@ -205,7 +205,7 @@ def edit(
 
 
 def _changed_body(rule: Rule, pattern: str | None, expires_in: int | None) -> RuleBody:
-    """A rule as a request body, with another pattern for what it is about. Raises Failure."""
+    """A rule as a request body, with another pattern for its subject. Raises Failure."""
     if rule["scope"] == "session" or rule["disabled"]:
         why = "is disabled. Enable it first" if rule["disabled"] else "belongs to a session. Add another one"
         raise Failure(f"Rule {rule['id']} {why}.")

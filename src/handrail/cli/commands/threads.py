@@ -85,7 +85,7 @@ def threads(
 
 
 def _is_untouched(row: ThreadView) -> bool:
-    """Whether it is the thread that the first start creates, and nobody has written in it."""
+    """Whether it is the thread that the first start creates, and it has no messages of a person."""
     return row["title"] == "Default" and row["workspace"] is None and row["messages"] == 0
 
 

@@ -1,6 +1,6 @@
 """`handrail trust`: trust a folder, so that its `.handrail/config.toml` and the user's allow rules apply there.
 
-The file is read once: what is shown comes from the same bytes whose hash is sent to the daemon.
+The file is read once: the text shown comes from the same bytes whose hash is sent to the daemon.
 """
 
 from __future__ import annotations

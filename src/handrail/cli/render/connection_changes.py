@@ -1,4 +1,4 @@
-"""Text of the changes that `handrail connect` and `disconnect` would make to files, and of what a client does then."""
+"""Text of the changes that `handrail connect` and `disconnect` would make to files, and of the client's behaviour afterwards."""
 
 import json
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def _diff(change: ConfigChange) -> Iterator[str]:
 
 
 def describe_parts(plan: ConnectionPlan) -> str:
-    """What is written, for the line above the change."""
+    """The change in words, for the line above it."""
     parts = plan.connection
     hooks = ["hooks, which ask Handrail before each tool call and report its end"] if parts.has_hooks else []
     server = ["the MCP server, which gives it Handrail's tools"] if parts.has_mcp else []

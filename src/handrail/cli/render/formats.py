@@ -66,7 +66,7 @@ def format_ran(row: CallView) -> str:
 
 
 def format_waited(row: CallView) -> str:
-    """How long a call waited for an answer; empty if nobody was asked."""
+    """How long a call waited for an answer; empty if no person was asked."""
     return "" if row["asked_at"] is None else format_elapsed(row["waited_ms"])
 
 
@@ -171,7 +171,7 @@ MOST_SHOWN = 5
 
 
 def find_by_prefix(typed: str, ids: Iterable[str], noun: str, command: str = "") -> str:
-    """The id that equals `typed`, or the only one that starts with it. Raises Failure if none or several do.
+    """The id that equals `typed`, or the only id that starts with it. Raises Failure if none or several do.
 
     `command` lists what there is; default: the plural of the noun.
     """

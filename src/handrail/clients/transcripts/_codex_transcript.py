@@ -1,7 +1,7 @@
 """Codex's transcripts: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-SESSION.jsonl`.
 
 One JSON object per line: a type and a payload. Prompts come from the events, since the messages for the model also hold
-instructions that nobody typed: `item_completed` with a UserMessage, in older versions `user_message`. Everything else comes
+generated instructions: `item_completed` with a UserMessage, in older versions `user_message`. Everything else comes
 from the items of the Responses API.
 """
 

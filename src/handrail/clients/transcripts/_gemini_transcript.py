@@ -103,7 +103,7 @@ def _add_call(call: Json, builder: TranscriptBuilder, at: int) -> None:
 
 
 def _get_output(call: Json) -> str:
-    """What the model was told, else what the person was shown."""
+    """The text for the model, else the text shown to the person."""
     result = call.get("result")
     blocks = result if isinstance(result, list) else [result]
     answers = [get_object(get_object(block, "functionResponse"), "response") for block in blocks]

@@ -41,7 +41,7 @@ TOO_LONG = "the list before is not known any more"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPolicy:
-    """What a daemon found at its start."""
+    """The policy that a daemon found at its start."""
 
     snapshot: PolicySnapshot
     baseline: Baseline | None

@@ -96,7 +96,7 @@ def _rules(tool: str, claim: Claim, policy: Policy, effect: Effect) -> Iterator[
 
 
 def _telling_arguments(claim: Claim) -> tuple[tuple[str, str], ...]:
-    """The arguments that say where the call acts, with exactly their text."""
+    """The arguments with the place where the call acts, with exactly their text."""
     return tuple(
         (name, text)
         for name, text in claim.arguments

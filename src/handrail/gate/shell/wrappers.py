@@ -1,4 +1,4 @@
-"""Wrappers (commands that start other commands), and options by which a command does more than its name says.
+"""Wrappers (commands that start other commands), and options by which a command does more than its name suggests.
 
 A wrapper is never judged by its own name: either the command inside is judged, or the wrapper is opaque with a reason.
 A line inside (`sh -c`) is parsed by shell_parser.py.

@@ -217,7 +217,7 @@ def is_harmless_variable(name: str, value: str) -> bool:
 
 
 def unsafe_variables(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the variables that may change what a command does."""
+    """The names of the variables that may change a command's effect."""
     return tuple(name for name, value in env.items() if not is_harmless_variable(name, value))
 
 

@@ -72,7 +72,7 @@ class CommandPlan(Plan):
 
     @property
     def checked_programs(self) -> tuple[CheckedProgram, ...]:
-        """All programs of the line, the one that is executed exactly first."""
+        """All programs of the line, the exactly executed program first."""
         first = () if self.exact is None else (self.exact.program,)
         return tuple(dict.fromkeys((*first, *self.programs.checked)))
 

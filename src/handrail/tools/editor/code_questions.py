@@ -1,6 +1,6 @@
 """get_diagnostics, get_symbols and find_references: what a person's editor knows about the code of a workspace.
 
-The editor answers (`server.editor_windows`); what it says about files that the caller may not read is left out.
+The editor answers (`server.editor_windows`); answers about files that the caller may not read is left out.
 """
 
 from collections.abc import Callable, Sequence

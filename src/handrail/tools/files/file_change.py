@@ -177,7 +177,7 @@ class CommentOutput(BaseModel, defer_build=True):
 
 
 class ReviewOutput(BaseModel, defer_build=True):
-    """What a person made of the proposal."""
+    """The proposal as a person edited it."""
 
     hunks: int
     kept: int

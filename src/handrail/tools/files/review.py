@@ -178,7 +178,7 @@ def _refine(fate: Fate, before: _Lines, proposed: _Lines, left: _Lines) -> Fate:
 
 
 def is_selection(before: _Lines, proposed: _Lines, left: _Lines) -> bool:
-    """Whether `left` is what remains if each changed line is kept or rejected for itself.
+    """Whether `left` is what remains if each changed line is kept or rejected separately.
 
     The unchanged lines must be there; a removed line may have stayed, and an added line may be missing. Every position
     that can be reached in `left` is one bit of a number.
