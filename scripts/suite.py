@@ -39,8 +39,8 @@ WEIGHTS = {
     "door": 3,
 }
 """How slow a test file is for its size, by folder, while no duration is recorded; 1 elsewhere."""
-LANES = (os.cpu_count() or 1) + 2
-"""Two more than processors: the tests wait for processes and sockets almost half of the time."""
+LANES = 3 * (os.cpu_count() or 1)
+"""With two lanes for each processor the processors were idle for 40 % of the time: the tests wait for processes and sockets."""
 SLOWEST = 10
 PROGRESS_SECONDS = 30
 MOST_REPEATED = 12

@@ -72,7 +72,7 @@ def test_files_that_no_lane_could_run_are_a_failure(tmp_path: Path) -> None:
 def test_a_test_that_passes_alone_can_be_accepted_as_a_flicker_and_is_printed_all_the_same(
     tmp_path: Path,
 ) -> None:
-    code, output = run_suite(tmp_path, "bad", "flickering", options=("--flickers", "3"))
+    code, output = run_suite(tmp_path, "bad", "flickering", options=("--lanes", "1", "--flickers", "3"))
     assert (code, last_line(output)) == (1, "1 passed, 1 failed")
     assert "lost a race" in output
     assert FLICKERED in output

@@ -118,6 +118,7 @@ async def test_a_device_reaches_what_people_use_but_not_agents_and_not_who_may_d
     kept |= {"PUT /api/keys/{provider}", "DELETE /api/keys/{provider}"}
     kept |= {"POST /api/logins/{server}", "DELETE /api/logins/{server}"}
     kept |= {"PUT /api/secrets/{name}", "DELETE /api/secrets/{name}"}
+    kept |= {"PATCH /api/settings", "POST /api/settings/agents", "DELETE /api/settings/agents/{name}"}
     kept |= {"POST /api/editors/{id}/refuse", "POST /api/devices/listener", "DELETE /api/devices/listener"}
     for target in ALL:
         expected = target.area != "agent" and str(target) not in kept and target.path != "/gallery"
