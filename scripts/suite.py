@@ -37,8 +37,15 @@ WEIGHTS = {
     "safety": 6,
     "cli": 3,
     "door": 3,
+    "editors": 20,
+    "test_load.py": 60,
+    "test_answers_race.py": 40,
+    "test_own_agent_cancel.py": 40,
+    "test_fresh_clone.py": 60,
+    "test_api.py": 30,
+    "test_gate_schedules.py": 8,
 }
-"""How slow a test file is for its size, by folder, while no duration is recorded; 1 elsewhere."""
+"""How slow a test file is for its size, by folder or name, while no duration is recorded; 1 elsewhere."""
 LANES = 3 * (os.cpu_count() or 1)
 """With two lanes for each processor the processors were idle for 40 % of the time: the tests wait for processes and sockets."""
 SLOWEST = 10
