@@ -263,6 +263,8 @@ class McpServerSection(Section):
     """Names of variables in the daemon's environment that the server also gets, for example its API key."""
     enabled: bool = True
     """If false, it is not started, and its tools are not offered."""
+    review_results: bool = False
+    """If true, the results of its tools wait in the inbox until a person has seen them, and the agent gets them after that."""
     sampling: bool = False
     """Let the server use the client's model (`sampling/createMessage`), if the client allows it."""
     start_seconds: Annotated[float, Field(ge=1, le=40)] = 20.0

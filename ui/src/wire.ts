@@ -2186,7 +2186,7 @@ export interface components {
              */
             kind: "ApprovalOpened";
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"] | components["schemas"]["ResultPreview"]) | null;
             /** Reasons */
             reasons: string[];
             /**
@@ -2235,7 +2235,7 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"] | components["schemas"]["ResultPreview"]) | null;
             /** Reason */
             reason: string;
             /** Reasons */
@@ -2486,7 +2486,7 @@ export interface components {
             /** Message */
             message: string;
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"] | components["schemas"]["ResultPreview"]) | null;
             /** Ran At */
             ran_at: number | null;
             /** Ran Ms */
@@ -3263,7 +3263,7 @@ export interface components {
              */
             effect: "allow" | "ask" | "deny";
             /** Preview */
-            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"]) | null;
+            preview: (components["schemas"]["CommandPreview"] | components["schemas"]["DiffPreview"] | components["schemas"]["PathPreview"] | components["schemas"]["InputPreview"] | components["schemas"]["FormPreview"] | components["schemas"]["ResultPreview"]) | null;
             /** Reasons */
             reasons: string[];
             /**
@@ -3903,6 +3903,11 @@ export interface components {
              *     }
              */
             oauth: components["schemas"]["OAuthSection"];
+            /**
+             * Review Results
+             * @default false
+             */
+            review_results: boolean;
             /**
              * Sampling
              * @default false
@@ -4790,6 +4795,36 @@ export interface components {
             data: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /** Text */
+            text: string;
+        };
+        /**
+         * ResultPreview
+         * @description What another server returned for a call that has run, before the client gets it.
+         */
+        ResultPreview: {
+            /**
+             * Is Error
+             * @default false
+             */
+            is_error: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "result";
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+            /** Server */
+            server: string;
+            /**
+             * Structured
+             * @default
+             */
+            structured: string;
             /** Text */
             text: string;
         };

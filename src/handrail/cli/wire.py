@@ -163,7 +163,7 @@ class ApprovalOpened(TypedDict):
     claims: list[Claim]
     digest: str
     kind: Literal["ApprovalOpened"]
-    preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | None
+    preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | ResultPreview | None
     reasons: list[str]
     risk: Literal["high", "low", "medium"]
     verdicts: list[Verdict]
@@ -184,7 +184,7 @@ class ApprovalView(TypedDict):
     elapsed_ms: int
     id: str
     input: dict[str, JsonValue]
-    preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | None
+    preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | ResultPreview | None
     reason: str
     reasons: list[str]
     reviewable: bool
@@ -289,7 +289,7 @@ class CallDetail(TypedDict):
     id: str
     input: dict[str, JsonValue]
     message: str
-    preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | None
+    preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | ResultPreview | None
     ran_at: int | None
     ran_ms: int
     receipt: Receipt | None
@@ -633,7 +633,7 @@ class EditView(TypedDict):
     claims: list[Claim]
     digest: str
     effect: Literal["allow", "ask", "deny"]
-    preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | None
+    preview: CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | ResultPreview | None
     reasons: list[str]
     risk: Literal["high", "low", "medium"]
     risks: list[PartRisk]
@@ -969,6 +969,7 @@ class McpServerSection(TypedDict):
     headers: NotRequired[dict[str, Any]]
     name: str
     oauth: NotRequired[OAuthSection]
+    review_results: NotRequired[bool]
     sampling: NotRequired[bool]
     secrets: NotRequired[list[str]]
     start_seconds: NotRequired[float]
@@ -1371,6 +1372,15 @@ class Restart(TypedDict):
 
 class Result(TypedDict):
     data: dict[str, JsonValue]
+    text: str
+
+
+class ResultPreview(TypedDict):
+    is_error: bool
+    kind: Literal["result"]
+    notes: list[str]
+    server: str
+    structured: str
     text: str
 
 

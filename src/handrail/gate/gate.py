@@ -29,6 +29,7 @@ from handrail.gate.draft import (
 )
 from handrail.gate.operation import Operation
 from handrail.gate.pipeline import Pipeline, decide_again
+from handrail.gate.result_review import STOPPED_REVIEW
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Salvage, Toolbox
 from handrail.lazy_dataclass import dataclass
@@ -262,7 +263,7 @@ class Gate:
     def _is_left_open(self, call: Call) -> bool:
         """Whether a call without an outcome is left to the next daemon."""
         if call.status == "waiting":
-            return call.assurance == "bound"
+            return call.assurance == "bound" and call.plan is None
         if call.is_allowed_later:
             return True
         stays = self._work_stays or call.assurance == "advisory"
@@ -458,9 +459,10 @@ class Gate:
             message = STOPPED_BEFORE if call.plan is None else STOPPED_WHILE
             outcome = Outcome(ending="interrupted", by=HANDRAIL, message=message)
             self.settle_with(call, outcome, self.salvage(call))
-        elif call.outcome is None and call.assurance != "bound":  # the agent that asked ends with this daemon
-            outcome = Outcome(ending="interrupted", by=HANDRAIL, message=STOPPED_ASKING)
-            self.settle(call, outcome, stopped=True)
+        elif call.outcome is None and (call.assurance != "bound" or call.plan is not None):
+            # The agent that asked ends with this daemon, and so does a result that is not passed on.
+            message = STOPPED_ASKING if call.plan is None else STOPPED_REVIEW
+            self.settle(call, Outcome(ending="interrupted", by=HANDRAIL, message=message), stopped=True)
 
     def mark_client_gone(self, call: Call) -> None:
         """Record that the client of an open call has ended, or cannot be answered any more. Idempotent."""

@@ -15,6 +15,7 @@ from handrail.gate.draft import Draft, canonical_json
 from handrail.gate.feedback import describe_feedback
 from handrail.gate.gate import Gate
 from handrail.gate.pipeline import find_drift
+from handrail.gate.result_review import EDITED, HAS_RUN, edited_preview, is_review
 from handrail.gate.risk import CallAssessment, assess_call
 from handrail.gate.rules.policy import Decision
 from handrail.gate.tool import Plan, Proposal, Refusal, Salvage
@@ -76,7 +77,10 @@ async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) ->
     if call is None:
         raise Conflict(approval.closed())
     draft: Draft | None = None
-    if answer.kind == "deny":
+    if is_review(approval):
+        if answer.input is not None or answer.rules:
+            raise Refusal(HAS_RUN)
+    elif answer.kind == "deny":
         answer = replace(answer, input=None, content=None)
     elif answer.input is not None or answer.content is not None:
         draft = await edited(gate, call, answer.input, answer.content)
@@ -88,7 +92,13 @@ async def answer(gate: Gate, approval: Approval, answer: Answer, digest: str) ->
 
 
 async def edit(gate: Gate, call: Call, input: Json | None = None, content: str | None = None) -> EditPreview:
-    """Preview a waiting call with a change, or as it is now if there is no change. Raises Conflict or Refusal."""
+    """Preview a waiting call with a change, or as it is now if there is no change. Raises Conflict or Refusal.
+
+    For a call whose result is reviewed, `content` is the text that the agent gets in its place.
+    """
+    approval = find_open_approval(call)
+    if is_review(approval):
+        return _edit_result(approval, input, content)
     draft = await edited(gate, call, input, content)
     return EditPreview(
         digest=draft.digest,
@@ -101,9 +111,24 @@ async def edit(gate: Gate, call: Call, input: Json | None = None, content: str |
     )
 
 
+def _edit_result(approval: Approval, input: Json | None, content: str | None) -> EditPreview:
+    if input is not None:
+        raise Refusal(HAS_RUN)
+    asked = approval.asked
+    return EditPreview(
+        digest=approval.digest,
+        decision=Decision(effect="ask", rule="asks a person", why=asked.why),
+        risk=CallAssessment(level=asked.risk, reasons=asked.reasons, parts=()),
+        plan=Plan(claims=(), preview=edited_preview(approval, content), bound={}),
+        tells="" if content is None else EDITED,
+    )
+
+
 async def proposal(gate: Gate, call: Call) -> CurrentProposal:
     """The file that a waiting call would write now. Raises Conflict, or Refusal if it writes no file."""
     approval = find_open_approval(call)
+    if is_review(approval):
+        raise Refusal(HAS_RUN)
     asked = approval.draft
     try:
         now = await gate.drafts.draft(call.tool, call.input, call.caller)
@@ -136,6 +161,10 @@ def completion(gate: Gate, call: Call) -> Completion:
     """Describe the effect of Complete without doing it."""
     tool = gate.toolbox[call.tool]
     if call.status == "waiting":
+        if call.plan is not None:
+            return Completion(
+                does="cancel", tells="Cancelled by user; the result is withheld.", runs_on=False
+            )
         if tool.completes_by_accepting:
             return Completion(does="accept_diff", tells="The diff is accepted as shown.", runs_on=False)
         return Completion(does="cancel", tells=CANCELLED, runs_on=False)
@@ -208,8 +237,9 @@ async def _allow_low(gate: Gate, approval: Approval, digest: str, by: Actor) -> 
 def _return_text(gate: Gate, call: Call, by: Actor, text: str, stop: bool) -> bool:
     result = Result(text=text, data={"output": text, "output_captured": False})
     message = "Completed by user with the text below; it is the person's, not the tool's."
+    is_waiting = call.status == "waiting"
     won = gate.settle(call, Outcome(ending="completed", by=by, message=message, result=result))
-    if won and (stop or call.plan is None):  # a call that has not started must not start later
+    if won and (stop or is_waiting or call.plan is None):  # a call that has not started must not start later
         call.scope.cancel()
     return won
 

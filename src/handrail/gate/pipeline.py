@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import anyio.to_thread
 
@@ -16,10 +17,11 @@ from handrail.gate.approval import Answer, Approval, format_age
 from handrail.gate.call import Call, Outcome, new_id
 from handrail.gate.draft import Draft, Drafts, ParsedCall
 from handrail.gate.feedback import join_comments
+from handrail.gate.result_review import open_review, reviewed_outcome
 from handrail.gate.risk import assess_call
 from handrail.gate.rules.pause import JUST_PAUSED, PAUSED
 from handrail.gate.rules.policy import Decision
-from handrail.gate.tool import Plan, Refusal, UnknownEnd
+from handrail.gate.tool import Plan, Refusal, Tool, UnknownEnd
 from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import HANDRAIL, Actor, approval_actor, rule_actor, tool_actor
 from handrail.store.events import ApprovalOpened
@@ -191,8 +193,31 @@ class Pipeline:
             ):  # the rule was removed during the commit
                 return _fail_rule_withdrawn(allowed_by.rule, decision)
         call.plan = plan
-        result = await draft.planned.tool.run(plan, call)
+        if not plan.reviews_result:
+            return await self._use(call, draft.planned.tool, plan)
+        outcome = await self._outcome(call, lambda: self._use(call, draft.planned.tool, plan))
+        return await self._review(call, draft.planned.tool, outcome)
+
+    async def _use(self, call: Call, tool: Tool[Any, Any], plan: Plan) -> Outcome:
+        result = await tool.run(plan, call)
         return Outcome(ending="done", by=tool_actor(call.tool), result=result)
+
+    async def _review(self, call: Call, tool: Tool[Any, Any], outcome: Outcome) -> Outcome:
+        """Let a person look at what another server answered. The call holds the answer only if it is passed on as it is."""
+        relayed, call.relayed = call.relayed, None
+        if relayed is None or call.outcome is not None:
+            return outcome
+        event = open_review(new_id("a"), call, tool.preview_answer(relayed))
+        approval = call.approval = Approval(self._journal, event, self._journal.append(event))
+        await self._journal.committed(approval.asked_seq)
+        answer = await approval.wait(self.expire_seconds or None)
+        if call.outcome is not None:  # the call ended as it was answered
+            return call.outcome
+        if answer is not None and answer.kind == "allow":
+            said = join_comments(answer.reason, answer.comments)
+            call.said = "\n".join(filter(None, (call.said, said)))
+            call.relayed = relayed if answer.content is None else None
+        return reviewed_outcome(approval, outcome, answer)
 
 
 def _opened_event(id: str, call: Call, draft: Draft) -> ApprovalOpened:

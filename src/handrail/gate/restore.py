@@ -13,6 +13,7 @@ from handrail.gate.approval import Answer, Approval
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Gate
 from handrail.gate.pipeline import expired_outcome
+from handrail.gate.result_review import STOPPED_REVIEW
 from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import HANDRAIL, PERSON, actor_from_text
 from handrail.store.approvals import ApprovalRecord
@@ -46,10 +47,12 @@ async def restore(gate: Gate, records: Records, output_of: Callable[[str], Resul
         gate.watch_end(read_ended_call(gate, detail))
     for detail in await records.calls.still_open():
         call, approval = _call(gate, detail), detail.approval
-        if approval is not None and approval.open and call.assurance != "bound":
+        has_run = detail.call.started_at is not None
+        if approval is not None and approval.open and (call.assurance != "bound" or has_run):
             # The approval is withdrawn when the call is settled.
             call.approval = Approval(gate.journal, _opened_event(approval))
-            gate.settle(call, Outcome(ending="interrupted", by=HANDRAIL, message=WITHDRAWN), stopped=True)
+            message = STOPPED_REVIEW if has_run else WITHDRAWN
+            gate.settle(call, Outcome(ending="interrupted", by=HANDRAIL, message=message), stopped=True)
             interrupted += 1
         elif approval is not None and approval.open:
             gate.restore(call, _opened_event(approval), max(0, _now_ms() - approval.opened_at))

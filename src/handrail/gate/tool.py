@@ -21,6 +21,7 @@ from handrail.store.values import (
     Preview,
     ProcessSeen,
     Result,
+    ResultPreview,
     SignalSent,
 )
 
@@ -41,6 +42,8 @@ class Plan:
     """Why this is only recorded and not judged, as a sentence; if set, rules are ignored."""
     server: str | None = None
     """The MCP server that would do the work, for rules about a server."""
+    reviews_result: bool = False
+    """A person sees what another server answers before the client gets it."""
 
     @property
     def acts(self) -> bool:
@@ -275,6 +278,10 @@ class Tool(ABC, Generic[InputT, PlanT]):
     def patience(self, input: InputT) -> float | None:
         """Seconds that the client is willing to wait, from the input; None if not given."""
         return None
+
+    def preview_answer(self, answer: Json) -> ResultPreview:
+        """What a person sees of another server's answer, for a plan that has it reviewed."""
+        raise Refusal(f"{self.name} gets no answer of another server.")
 
     def salvage(self, call: CallReport) -> Salvage | None:
         """The partial result of a running call; None if there is nothing. No side effects."""

@@ -55,8 +55,8 @@ EXPORTS = {
     "values": (
         "Action ActivityEnding ActivityKind AnswerKind Assurance Caller Certainty Claim CommandPreview "
         "Comment DiffPreview Effect Ending FileChange FormPreview Handover InputPreview Json Owner PartKind "
-        "PathPreview Position Preview ProcessSeen PushSubscription Receipt Result Risk Role Rule Scope SignalSent Stop "
-        "TerminalKind Verdict"
+        "PathPreview Position Preview ProcessSeen PushSubscription Receipt Result ResultPreview Risk Role Rule Scope "
+        "SignalSent Stop TerminalKind Verdict"
     ),
 }
 """Public names by module: other packages import only these. An empty entry exports the module itself."""

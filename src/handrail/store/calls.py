@@ -335,8 +335,7 @@ class CallQueries(Queries):
 
 def _detail(db: sqlite3.Connection, row: sqlite3.Row) -> CallHistory:
     asked = db.execute(f"{APPROVALS} WHERE approvals.id = ?", (row["approval"],)).fetchone()
-    answered = None if asked is None else asked["answered_seq"]
-    seqs = (row["opened_seq"], answered, row["started_seq"], row["settled_seq"], row["stopped_seq"])
+    seqs = (row["opened_seq"], row["started_seq"], row["settled_seq"], row["stopped_seq"], row["id"])
     payloads = db.execute(_PAYLOADS, seqs).fetchall()
     return detail_of(call_of(row), None if asked is None else approval_of(asked), payloads)
 
@@ -361,7 +360,10 @@ _ANSWER = ", ".join(
     )
 )
 _CALLS = f"SELECT calls.*, {STATUS} AS status, {_ANSWER} FROM calls"
-_PAYLOADS = "SELECT payload FROM events WHERE seq IN (?, ?, ?, ?, ?) AND payload IS NOT NULL ORDER BY seq"
+_PAYLOADS = """SELECT payload FROM events WHERE payload IS NOT NULL AND seq IN (
+    SELECT ? UNION ALL SELECT ? UNION ALL SELECT ? UNION ALL SELECT ?
+    UNION ALL SELECT answered_seq FROM approvals WHERE call = ? AND answered_seq IS NOT NULL
+) ORDER BY seq"""
 _ALIKE = """
 SELECT max(0, settled_at - started_at) FROM calls
 WHERE tool = ? AND title = ? AND ending = 'done' AND started_at IS NOT NULL
@@ -383,8 +385,8 @@ def detail_of(
         match _payload_adapter().validate_json(row["payload"]):
             case CallOpened(input=given):
                 pass
-            case ApprovalAnswered(input=edited, digest=allowed):
-                pass
+            case ApprovalAnswered(input=input, digest=allowed):
+                edited = input if edited is None else edited  # a review of the result has none
             case CallStarted(claims=claims, files=files):
                 pass
             case CallSettled(result=result, receipt=receipt):

@@ -218,8 +218,23 @@ class FormPreview:
     """JSON Schema of an object with plain fields, as the agent sent it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultPreview:
+    """What another server returned for a call that has run, before the client gets it."""
+
+    kind: Literal["result"] = "result"
+    server: str
+    text: str
+    structured: str = ""
+    """Its structured content, as JSON; empty without any."""
+    is_error: bool = False
+    notes: tuple[str, ...] = ()
+    """Parts that are not shown here, and are passed on with the rest."""
+
+
 Preview = Annotated[
-    CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview, Field(discriminator="kind")
+    CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | ResultPreview,
+    Field(discriminator="kind"),
 ]
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from handrail.gate.rules.arguments import flatten_arguments
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
 from handrail.lazy_dataclass import dataclass
-from handrail.store.values import Caller, Claim, DiffPreview, Json, Result
+from handrail.store.values import Caller, Claim, DiffPreview, Json, Result, ResultPreview
 from handrail.upstream.jsonrpc_connection import ConnectionLost, RpcError
 from handrail.upstream.tool_definition import ToolDefinition, diff_definitions
 
@@ -62,6 +62,10 @@ class Forwarder(Protocol):
 
     def mask(self, text: str) -> str:
         """The text without the values of secrets: what is recorded."""
+        ...
+
+    def reviews_results(self, server: str) -> bool:
+        """Whether a person sees the results of this server before the client gets them."""
         ...
 
 
@@ -116,6 +120,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
             tool=tool,
             arguments=input.arguments,
             accepts=not is_known,
+            reviews_result=self._forwarder.reviews_results(self._server),
         )
 
     def _claims(self, tool: ToolDefinition, arguments: Json, caller: Caller, changed: str) -> Iterator[Claim]:
@@ -155,6 +160,43 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
         if reply.get("isError") is True:
             raise Refusal(result.text or f"{self._server} says that this failed.", result)
         return result
+
+    def preview_answer(self, answer: Json) -> ResultPreview:
+        mask = self._forwarder.mask
+        error = answer.get("error")
+        if isinstance(error, dict):
+            text = mask(str(error["message"]))
+            notes = [] if len(text) <= RECORDED_MAX else [_LONG]
+            notes += ["Further data of the error is not shown."] if "data" in error else []
+            return ResultPreview(
+                server=self._server, text=text[:RECORDED_MAX], is_error=True, notes=tuple(notes)
+            )
+        reply = answer["result"]
+        assert isinstance(reply, dict)
+        recorded = _recorded(reply, mask)
+        structured = recorded.data.get("structured")
+        return ResultPreview(
+            server=self._server,
+            text=recorded.text,
+            structured="" if structured is None else json.dumps(structured, ensure_ascii=False, indent=1),
+            is_error=reply.get("isError") is True,
+            notes=tuple(_unshown(reply, recorded)),
+        )
+
+
+_LONG = f"Only the first {RECORDED_MAX:,} characters of the text are shown."
+
+
+def _unshown(reply: Json, recorded: Result) -> Iterator[str]:
+    """What a person cannot see of a reply that is passed on."""
+    content = reply.get("content")
+    blocks = content if isinstance(content, list) else []
+    if any(not isinstance(block, dict) or block.get("type") != "text" for block in blocks):
+        yield "Content that is not text is named, and not shown."
+    if len("\n".join(map(_block_text, blocks))) > RECORDED_MAX:
+        yield _LONG
+    if isinstance(reply.get("structuredContent"), dict) and "structured" not in recorded.data:
+        yield "Its structured content is too large to be shown."
 
 
 def _describe_change(tool: ToolDefinition, accepted: ToolDefinition | None) -> str:

@@ -197,6 +197,10 @@ class Servers:
         """The text without the values of secrets."""
         return self.secrets.mask(text)
 
+    def reviews_results(self, server: str) -> bool:
+        """Whether a person sees the results of this server before the client gets them."""
+        return server in self._sections and self._sections[server].review_results
+
     @property
     def sign_ins(self) -> "OAuthSignIns":
         """The sign-ins to servers over HTTP."""

@@ -38,6 +38,7 @@ export type Claim = Schemas["Claim"];
 export type Receipt = Schemas["Receipt"];
 export type Preview = NonNullable<CallDetail["preview"]>;
 export type DiffPreview = Schemas["DiffPreview"];
+export type ResultPreview = Schemas["ResultPreview"];
 export type CommandPreview = Schemas["CommandPreview"];
 export type Json = CallDetail["input"];
 export type InputPreview = Schemas["InputPreview"];

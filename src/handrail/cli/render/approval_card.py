@@ -25,10 +25,11 @@ if TYPE_CHECKING:
         InputPreview,
         PartView,
         PathPreview,
+        ResultPreview,
         Verdict,
     )
 
-    Preview = CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview
+    Preview = CommandPreview | DiffPreview | PathPreview | InputPreview | FormPreview | ResultPreview
 
 _PROSE = frozenset(
     (
@@ -196,7 +197,9 @@ def _decision_pieces(claim: Claim, verdict: Verdict | None, approval_why: str) -
     return [(f"  {word}", style), "" if is_shown else f": {escape_line_breaks(why)}"]
 
 
-def preview_lines(preview: Preview | None, input: dict[str, Any]) -> list[list[Piece]]:
+def preview_lines(  # noqa: PLR0911 - a line for each kind
+    preview: Preview | None, input: dict[str, Any]
+) -> list[list[Piece]]:
     """The preview as lines; the plain input for tools without a preview."""
     if preview is None:
         return _input(input)
@@ -211,6 +214,8 @@ def preview_lines(preview: Preview | None, input: dict[str, Any]) -> list[list[P
             return _typed(preview)
         case "form":
             return _form(preview, input)
+        case "result":
+            return _result(preview)
 
 
 def indent(text: str) -> str:
@@ -241,6 +246,17 @@ def _diff(preview: DiffPreview) -> list[list[Piece]]:
     head = f"{does} {escape_line_breaks(preview['path'])}  +{preview['added']} \N{MINUS SIGN}{preview['removed']}"
     notes: list[list[Piece]] = [[(f"  {escape_line_breaks(note)}", "yellow")] for note in preview["notes"]]
     return [[(head, "bold")], *diff_lines(preview["diff"]), *notes]
+
+
+def _result(preview: ResultPreview) -> list[list[Piece]]:
+    """What a server returned. Hidden characters are spelled out as everywhere."""
+    word = "reports an error" if preview["is_error"] else "returned"
+    head = f"{escape_line_breaks(preview['server'])} {word}; the agent has not got it yet"
+    structured: list[list[Piece]] = (
+        [["  structured content:"], [indent(preview["structured"]) + "\n"]] if preview["structured"] else []
+    )
+    notes: list[list[Piece]] = [[(f"  {escape_line_breaks(note)}", "yellow")] for note in preview["notes"]]
+    return [[(head, "bold")], [("\n" + indent(preview["text"]) + "\n", "")], *structured, *notes]
 
 
 def _path(preview: PathPreview) -> list[list[Piece]]:

@@ -14,6 +14,7 @@ from handrail.gate.approval import Answer, Approval, format_age
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.person_actions import AllowResult, CurrentProposal, EditPreview
+from handrail.gate.result_review import HAS_RUN, is_review
 from handrail.gate.risk import CallAssessment, assess_call
 from handrail.gate.rules.policy import Policy
 from handrail.gate.rules.suggestions import (
@@ -43,7 +44,7 @@ from handrail.server.context import ServerContext, actor_of, person_of
 from handrail.server.device_guard import HIGH_RISK
 from handrail.store.approvals import ApprovalRecord
 from handrail.store.calls import CallHistory
-from handrail.store.values import Caller, Claim, Json, Rule
+from handrail.store.values import Caller, Claim, Json, ResultPreview, Rule
 
 
 def routes(context: ServerContext) -> APIRouter:
@@ -166,6 +167,8 @@ def approval_view(
     source = approval.asked if approval else record
     shown_input = call.input if call else input or {}
     why_not_edit = "" if tool is None else tool.refuse_edit(shown_input)
+    if isinstance(source.preview, ResultPreview):
+        why_not_edit = HAS_RUN
     return ApprovalView(
         id=record.id,
         call_id=record.call,
@@ -317,6 +320,8 @@ async def _build_context(context: ServerContext, record: ApprovalRecord, trusted
     """The context of an approval. A closed one gets no suggestions and risks."""
     approval = find_held_approval(context.gate, record)
     if approval is None or not approval.open:
+        return ApprovalContext(trusted=trusted)
+    if is_review(approval):
         return ApprovalContext(trusted=trusted)
     usual = await context.records.calls.typical_duration(record.tool, record.title)
     suggestions = tuple(suggestion_view(each) for each in _suggest_rules(context, approval, record))

@@ -139,6 +139,11 @@ def _handed_back(reply: Reply, so_far: Result) -> types.CallToolResult:
 def _state(call: Call, asks: JsonValue) -> tuple[WireStatus, str]:
     """The status of an open call, and advice for the model."""
     then = f'Call wait_for_call with call_id "{call.id}" for its outcome.'
+    if call.status == "waiting" and call.plan is not None:
+        return (
+            "waiting",
+            f"It has run, and waits for a person to look at its result. Do not start it again. {then}",
+        )
     if call.status == "waiting":
         return "waiting", f"It waits for a person to approve it; nothing has been run. {then}"
     if isinstance(asks, dict):
@@ -171,6 +176,8 @@ def _text(call: Call, outcome: Outcome) -> str:
     body = outcome.result.text if outcome.result else ""
     match outcome.ending:
         case "done":
+            return body
+        case "denied" if body:  # it has run, and its result is withheld
             return body
         case "denied":
             reason = f" Reason: {outcome.message}" if outcome.message else " No reason was given."

@@ -53,7 +53,7 @@ export class Answers {
   begin(mode: AnswerMode): void {
     const approval = this.context.question();
     if (!approval || (mode !== "choose" && !this.context.guard.ready)) return;
-    if (mode === "edit" && !approval.can_edit) return toasts.show(approval.why_not_edit ?? LOADING);
+    if (mode === "edit" && !approval.can_edit && approval.preview?.kind !== "result") return toasts.show(approval.why_not_edit ?? LOADING);
     if (mode === "rule" && suggestionLines(approval.suggestions ?? []).length === 0) return this.showNoRule();
     this.mode = mode;
     this.context.guard.arm();
@@ -88,6 +88,12 @@ export class Answers {
   reviewed(content: string | null, comments: readonly Comment[], digest: string, strong: boolean): void {
     const approval = this.ready(strong);
     if (approval) this.send(approval, { answer: "allow", digest, content, comments: [...comments] });
+  }
+
+  /** Gives the agent this text in place of the result that waits. */
+  replaceResult(content: string): void {
+    const approval = this.ready(true);
+    if (approval) this.send(approval, { answer: "allow", digest: approval.digest, content });
   }
 
   /** Submits a filled-in form; resolves to the daemon's error message, or "". */

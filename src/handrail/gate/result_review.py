@@ -1,0 +1,67 @@
+"""The review of a result: a person sees what another server answered before the client gets it.
+
+The call has run. The person passes the answer on, replaces it with a text of their own, or withholds it.
+"""
+
+from dataclasses import asdict, replace
+
+from handrail.gate.approval import Answer, Approval, format_age
+from handrail.gate.call import Call, Outcome
+from handrail.gate.draft import canonical_json, seal
+from handrail.gate.feedback import join_comments
+from handrail.store.actor import HANDRAIL
+from handrail.store.events import ApprovalOpened
+from handrail.store.values import Json, Result, ResultPreview
+
+EDITED = "A person changed this result before you got it."
+HAS_RUN = "It has run already, so its input cannot be changed and no rule can decide it. Change the text of its result instead."
+WHY = "The result waits for a review, as `review_results` of this server says."
+STOPPED_REVIEW = "This ran, and Handrail stopped while a person looked at its result, which is withheld. Do not repeat it to see that."
+_DO_NOT_REPEAT = "The call itself has run: do not repeat it to see the result."
+
+
+def open_review(id: str, call: Call, preview: ResultPreview) -> ApprovalOpened:
+    """The question about an answer. It has no claims: no rule can answer it."""
+    return ApprovalOpened(
+        approval=id,
+        call=call.id,
+        digest=seal(call.id, canonical_json(asdict(preview))),
+        claims=(),
+        risk="medium",
+        reasons=(f"the MCP server {preview.server} returned this, and the agent may follow what it says",),
+        why=WHY,
+        preview=preview,
+    )
+
+
+def is_review(approval: Approval) -> bool:
+    """Whether the question is about a result, and not about a call that may run."""
+    return isinstance(approval.asked.preview, ResultPreview)
+
+
+def edited_preview(approval: Approval, content: str | None) -> ResultPreview:
+    """What the agent would get, with a person's text in place of the answer."""
+    preview = approval.asked.preview
+    assert isinstance(preview, ResultPreview)
+    return preview if content is None else replace(preview, text=content, structured="", notes=())
+
+
+def reviewed_outcome(approval: Approval, outcome: Outcome, answer: Answer | None) -> Outcome:
+    """The outcome of the call after the review; None as the answer means that the question expired."""
+    if answer is None:
+        age = format_age(approval.expired_ms or 0)
+        message = f"Nobody looked at the result within {age}, so it is withheld. {_DO_NOT_REPEAT}"
+        return Outcome(ending="failed", by=HANDRAIL, message=message)
+    if answer.kind == "deny":
+        reason = join_comments(answer.reason, answer.comments)
+        words = f" Reason: {reason}" if reason else " No reason was given."
+        text = f"The result of this call is withheld by {answer.by}.{words} {_DO_NOT_REPEAT}"
+        withheld = Result(text=text, data={"result_withheld": True})
+        return Outcome(ending="denied", by=answer.by, message=reason, result=withheld)
+    if answer.content is None:
+        return outcome
+    text = answer.content
+    data: Json = {"result_edited": True}
+    if outcome.ending == "done":
+        return replace(outcome, result=Result(text=f"{EDITED}\n\n{text}", data=data))
+    return replace(outcome, message=EDITED, result=Result(text=text, data=data))
