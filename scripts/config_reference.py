@@ -257,6 +257,7 @@ env = { GIT_AUTHOR_NAME = "{secret:GIT_NAME}" }
 secrets = ["GITHUB_TOKEN"]
 env_pass = ["GIT_SSH_COMMAND"]
 sampling = false
+review_results = false
 start_seconds = 20.0
 
 [[servers]]
