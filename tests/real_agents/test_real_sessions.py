@@ -25,7 +25,11 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(real, id=real.name) for real in (CLAUDE, OPENCODE, QWEN)]
+    scope="module",
+    params=[
+        pytest.param(CLAUDE, id=CLAUDE.name),  # the one that lists, forks and is steered
+        *(pytest.param(real, id=real.name, marks=pytest.mark.all_clients) for real in (OPENCODE, QWEN)),
+    ],
 )
 def real(request: pytest.FixtureRequest) -> Real:
     return request.param

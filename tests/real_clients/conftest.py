@@ -1,4 +1,4 @@
-"""Without the programs there is nothing to try: `make clients` installs them first."""
+"""Without the programs there is nothing to try: `make agents` installs those of `make test`."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def client(request: pytest.FixtureRequest) -> Client:
     try:
         request.param.command()
     except ValueError:
-        pytest.fail(f"{request.param.name} is not installed. Run: make clients all-clients")
+        pytest.fail(f"{request.param.name} is not installed. Run: make agents, or make test-agents-all")
     return request.param
 
 

@@ -34,7 +34,7 @@ CASES = (
             interrupt,
             seconds,
             id=f"{client.name}-{name}",
-            marks=() if client is GEMINI else pytest.mark.all_clients,
+            marks=() if (client, name) == (GEMINI, GROUP[0]) else pytest.mark.all_clients,
         )
         for client, (name, interrupt, seconds) in CASES
     ],
@@ -43,7 +43,11 @@ CASES = (
 async def test_a_running_call_is_cancelled_when_its_client_is_interrupted(
     guarded: GuardedClient, interrupt: Callable[[int, int], None], seconds: str
 ) -> None:
-    """A terminal interrupts the whole group of the client, our door included; a script only the client."""
+    """A terminal interrupts the whole group of the client, our door included; a script only the client.
+
+    Qwen's and Copilot's wrapper then dies alone, and their program goes on and holds our door's pipe: only the door
+    notices. Gemini is one process here and closes the pipe.
+    """
     turn = guarded.client.ours("execute_command", {"command": f"sleep {seconds}"})
     argv = f"sleep\0{seconds}"
     async with guarded.running(turn, arguments=guarded.client.asks_nobody) as run:

@@ -16,7 +16,7 @@ def use_keyring_in_file(environment: MutableMapping[str, str], folder: Path) -> 
     """Let programs with this environment use a keyring in this folder; returns its file."""
     environment.pop("PYTHON_KEYRING_BACKEND", None)
     ring, config = folder / "keyring.json", folder / "config"
-    environment |= {"FILE_KEYRING": str(ring), "XDG_CONFIG_HOME": str(config)}
+    environment.update({"FILE_KEYRING": str(ring), "XDG_CONFIG_HOME": str(config)})
     settings = config / "python_keyring" / "keyringrc.cfg"
     settings.parent.mkdir(parents=True)
     settings.write_text(
