@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 STEPS = 2000
 BATCH = 100
 """Keys between two gusts of arrivals and answers, which blow while the keys are pressed."""
-MOST_OPEN = 8
+MOST_OPEN = 10
 KEYS = (
     *("j", "k", "a", "d") * 6,
     *("Escape",) * 10,
@@ -124,7 +124,7 @@ async def test_every_decision_leads_to_the_next_card_or_with_the_setting_off_to_
 
 WATCH = """() => {
     const wait = window.setTimeout.bind(window);
-    window.setTimeout = (act, ms, ...rest) => wait(act, ms === 700 ? 15 : ms, ...rest); // the guard, in quick motion
+    window.setTimeout = (act, ms, ...rest) => wait(act, ms === 700 ? 5 : ms, ...rest); // the guard, in quick motion
     const pane = () => document.querySelector("aside article[aria-label^='Call ']");
     const shown = () => pane()?.getAttribute("aria-label").slice("Call ".length) ?? null;
     const ring = () => document.querySelector("[data-call] a[aria-current]")?.closest("[data-call]").dataset.call ?? null;
@@ -220,9 +220,9 @@ class Storm:
     async def blow(self) -> None:
         waiting = await self._person.get("approvals", open=True)
         for approval in waiting:
-            if self._dice.random() < 0.5:
+            if self._dice.random() < 0.4:
                 await self._answer(approval)
-        for _ in range(self._dice.randint(3, 6) if len(waiting) < MOST_OPEN else 0):
+        for _ in range(self._dice.randint(6, 9) if len(waiting) < MOST_OPEN else 0):
             self.asked += 1
             program = self._dice.choice(
                 (f"tool{self.asked} run", f"rm -rf b{self.asked}", f"sleep 60{self.asked}")
