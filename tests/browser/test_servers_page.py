@@ -1,4 +1,4 @@
-"""The view of MCP servers in Chromium: add, test, look at a changed tool and accept it, standard error, remove."""
+"""The view of MCP servers in Chromium: add, test, look at a changed tool and accept it, secrets, sign-in, remove."""
 
 import os
 import sys
@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 from playwright.async_api import expect
 from tests.support.browser_tab import Tab
+from tests.support.mcp_servers.over_http import http_servers
 from tests.support.person_client import Person
 
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -43,13 +44,13 @@ async def test_a_server_is_added_tried_looked_at_and_removed(
 
     await page.get_by_role("button", name="Add server").click()
     form = page.get_by_role("dialog", name="Add an MCP server")
-    await form.get_by_label("Name").fill("Files")
+    await form.get_by_placeholder("git", exact=True).fill("Files")
     await form.get_by_label("Command").fill(f"{sys.executable} -I '{SERVER}' '{tmp_path}'")
     await form.get_by_label("Variables that are set for it").fill("TOKEN=s3cret")
     await look(tab, "form")
     await form.get_by_role("button", name="Add").click()
     await expect(form.get_by_role("alert")).to_contain_text("name")
-    await form.get_by_label("Name").fill("files")
+    await form.get_by_placeholder("git", exact=True).fill("files")
     await form.get_by_role("button", name="Add").click()
 
     card = page.get_by_role("listitem", name="files", exact=True)
@@ -76,3 +77,62 @@ async def test_a_server_is_added_tried_looked_at_and_removed(
     confirm = page.get_by_role("dialog", name="Remove files")
     await confirm.get_by_role("button", name="Remove").click()
     await expect(page.get_by_text("No MCP server is behind Handrail yet")).to_be_visible()
+
+
+async def test_a_server_with_a_url_gets_its_secret_and_its_sign_in(tab: Tab, shared_person: Person) -> None:
+    page = tab.page
+    await page.goto(await shared_person.link("/servers"))
+    await page.evaluate(AXE.read_text())
+    with http_servers() as web:
+        await page.get_by_role("button", name="Add server").click()
+        form = page.get_by_role("dialog", name="Add an MCP server")
+        await form.get_by_placeholder("git", exact=True).fill("private")
+        await form.get_by_role("radio", name="A URL").check()
+        await form.get_by_placeholder("https://mcp.example.org/mcp").fill("http://far.example/mcp")
+        await form.get_by_label("Headers").fill("X-Team {secret:TEAM}")
+        await form.get_by_role("button", name="Add").click()
+        await expect(form.get_by_role("alert")).to_contain_text("is not “Name: value”")
+        await form.get_by_label("Headers").fill("X-Team: {secret:TEAM}")
+        await look(tab, "url-form")
+        await form.get_by_role("button", name="Add").click()
+        await expect(form.get_by_role("alert")).to_contain_text("https://")
+        await form.get_by_placeholder("https://mcp.example.org/mcp").fill(web.url("private"))
+        await form.get_by_role("button", name="Add").click()
+
+        card = page.get_by_role("listitem", name="private", exact=True)
+        await expect(card).to_contain_text("It needs TEAM, which is not stored")
+        await expect(card).to_contain_text("sends X-Team")
+        row = page.get_by_role("region", name="Secrets").get_by_role("listitem", name="TEAM")
+        await expect(row).to_contain_text("missing")
+        await look(tab, "missing")
+        await row.get_by_role("button", name="Store TEAM").click()
+        store = page.get_by_role("dialog", name="Store TEAM")
+        await store.get_by_label("Value").fill("t3am-secret")
+        await look(tab, "secret-form")
+        await store.get_by_role("button", name="Store").click()
+        await expect(row).to_contain_text("set")
+        await expect(row).to_contain_text("for private")
+
+        await card.get_by_role("button", name="Test private").click()
+        await expect(card).to_contain_text("needs sign-in")
+        await look(tab, "needs-sign-in")
+        async with page.context.expect_page() as opened:
+            await card.get_by_role("button", name="Sign in to private").click()
+        await expect((await opened.value).get_by_text("You are signed in to private")).to_be_visible()
+        await expect(card.get_by_role("button", name="Sign out of private")).to_be_visible()
+        await card.get_by_role("button", name="Test private").click()
+        await expect(card.get_by_role("status")).to_contain_text("The test went well")
+        assert any(each.headers.get("x-team") == "t3am-secret" for each in web.of("private"))
+        assert "t3am-secret" not in await page.content()
+        await look(tab, "signed-in")
+        await card.get_by_role("button", name="Sign out of private").click()
+        await expect(card.get_by_role("button", name="Sign out of private")).to_have_count(0)
+
+        await row.get_by_role("button", name="Remove TEAM").click()
+        confirm = page.get_by_role("dialog", name="Remove TEAM")
+        await expect(confirm).to_contain_text("private needs it")
+        await confirm.get_by_role("button", name="Remove").click()
+        await expect(row).to_contain_text("missing")
+        await card.get_by_role("button", name="Remove private").click()
+        await page.get_by_role("dialog", name="Remove private").get_by_role("button", name="Remove").click()
+        await expect(page.get_by_text("No MCP server is behind Handrail yet")).to_be_visible()

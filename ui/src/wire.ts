@@ -5341,6 +5341,8 @@ export interface components {
             cwd: string;
             /** Errors Hour */
             errors_hour: number;
+            /** Headers */
+            headers: string[];
             /** Is Listed */
             is_listed: boolean;
             /** Name */

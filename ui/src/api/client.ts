@@ -89,6 +89,14 @@ export class Api {
   removeKey = (provider: Provider) => dataOf(this.http.DELETE("/api/keys/{provider}", at({ provider })));
   servers = () => dataOf(this.http.GET("/api/servers"));
   serverLogs = (name: string) => dataOf(this.http.GET("/api/servers/{name}/logs", at({ name })));
+  secrets = () => dataOf(this.http.GET("/api/secrets"));
+  /** The system may ask its user to unlock the keyring first. */
+  storeSecret = (name: string, value: string) => dataOf(this.http.PUT("/api/secrets/{name}", { ...at({ name }), body: { value }, fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));
+  removeSecret = (name: string) => dataOf(this.http.DELETE("/api/secrets/{name}", at({ name })));
+  logins = () => dataOf(this.http.GET("/api/logins"));
+  /** The authorization server may answer slowly. */
+  beginLogin = (server: string) => dataOf(this.http.POST("/api/logins/{server}", { ...at({ server }), fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));
+  forgetLogin = (server: string) => dataOf(this.http.DELETE("/api/logins/{server}", at({ server })));
   addServer = (body: ServerBody) => dataOf(this.http.POST("/api/servers", { body: sent(body) }));
   removeServer = (name: string) => dataOf(this.http.DELETE("/api/servers/{name}", { ...at({ name }), fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));
   restartServer = (name: string) => dataOf(this.http.POST("/api/servers/{name}/restart", { ...at({ name }), fetch: fetchWithin(DOWNLOAD_TIMEOUT_MS) }));

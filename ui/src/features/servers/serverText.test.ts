@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readVariables, splitWords } from "./serverText.ts";
+import { readHeaders, readVariables, splitWords } from "./serverText.ts";
 
 test("a command is split as a shell would", () => {
   assert.deepEqual(splitWords(`uvx mcp-server-git --repository "my repo" 'a b' c\\ d`), ["uvx", "mcp-server-git", "--repository", "my repo", "a b", "c d"]);
@@ -11,4 +11,9 @@ test("a command is split as a shell would", () => {
 test("variables are read line by line, and a wrong line is named", () => {
   assert.deepEqual(readVariables("A=1\n\n B=x=y "), { A: "1", B: "x=y" });
   assert.equal(readVariables("A=1\nnothing"), "nothing");
+});
+
+test("headers are read line by line, and a wrong line is named", () => {
+  assert.deepEqual(readHeaders("Authorization: Bearer {secret:A}\n\nX-A:b:c"), { Authorization: "Bearer {secret:A}", "X-A": "b:c" });
+  assert.equal(readHeaders("A: 1\nX {secret:A}"), "X {secret:A}");
 });

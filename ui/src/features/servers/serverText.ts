@@ -1,8 +1,8 @@
 /** What the view of MCP servers says; pure. */
-import type { ServerToolView, ServerView } from "../../api/types.ts";
+import type { ServerLoginView, ServerToolView, ServerView } from "../../api/types.ts";
 import type { Sign, Tone } from "../../lib/callText.ts";
 
-export const STATES: Readonly<Record<ServerView["state"], { readonly word: string; readonly tone: Tone; readonly sign: Sign; readonly says: string }>> = {
+const STATES: Readonly<Record<ServerView["state"], { readonly word: string; readonly tone: Tone; readonly sign: Sign; readonly says: string }>> = {
   running: { word: "running", tone: "blue", sign: "running", says: "At least one client uses it: each has its own process." },
   starting: { word: "starting", tone: "blue", sign: "running", says: "It has not answered yet." },
   idle: { word: "not started", tone: "grey", sign: "gone", says: "It is started when an agent uses it." },
@@ -10,6 +10,16 @@ export const STATES: Readonly<Record<ServerView["state"], { readonly word: strin
   held: { word: "not accepted", tone: "amber", sign: "needs", says: "config.toml changed without Handrail, so nothing is started until a person accepts it." },
   disabled: { word: "disabled", tone: "grey", sign: "withdrawn", says: "`enabled = false` in config.toml." },
 };
+
+const SIGN_INS = {
+  needed: { word: "needs sign-in", tone: "amber", sign: "needs", says: "Its calls fail until a person signs in." },
+  pending: { word: "signing in", tone: "blue", sign: "running", says: "Handrail waits until the browser comes back." },
+} as const;
+
+/** The state for the badge: a sign-in that is missing explains a failure better than the failure does. */
+export function stateOf(state: ServerView["state"], login: ServerLoginView["state"] | undefined): (typeof STATES)[ServerView["state"]] {
+  return state !== "held" && state !== "disabled" && (login === "needed" || login === "pending") ? SIGN_INS[login] : STATES[state];
+}
 
 /** `git -y` → the words as a shell would split them: quotes keep spaces. An open quote ends with the text. */
 export function splitWords(line: string): string[] {
@@ -27,6 +37,17 @@ export function readVariables(text: string): Record<string, string> | string {
     const at = line.indexOf("=");
     if (at < 1) return line;
     found[line.slice(0, at)] = line.slice(at + 1);
+  }
+  return found;
+}
+
+/** `Name: value` on each line; the first line that is not is returned instead. */
+export function readHeaders(text: string): Record<string, string> | string {
+  const found: Record<string, string> = {};
+  for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
+    const [, name, value] = /^([\w!#$%&'*+.^`|~-]+)\s*:\s*(.*)$/.exec(line) ?? [];
+    if (!name) return line;
+    found[name] = value ?? "";
   }
   return found;
 }
