@@ -37,7 +37,7 @@ ALLOWED = {
     "door.start_daemon": "a door or the command line starts the daemon",
     "door.shell": "without Handrail, `handrail shell` becomes the person's plain shell",
     "cli.commands.agents": "the person's command becomes our own agent",
-    "cli.commands.lifecycle": "the person's command opens the person's browser",
+    "cli.web_browser": "the person's command opens the person's browser",
     "cli.package_versions": "the person's command asks the person's package managers for versions",
     "cli.interactive.question": "the person's command opens the person's editor",
     "clients.client_program": "the person's command runs the client's own program",

@@ -1591,6 +1591,7 @@ class ServerView(TypedDict):
     clients: list[str]
     cwd: str
     errors_hour: int
+    headers: list[str]
     is_listed: bool
     name: str
     passed: list[str]

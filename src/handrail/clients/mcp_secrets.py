@@ -34,6 +34,7 @@ _FLAG = re.compile(
 _QUERY = re.compile(
     r"[?&](?:[\w-]*[_-])?(?:api_?key|key|token|secret|password|auth|sig(?:nature)?)=[^&]", re.IGNORECASE
 )
+_REFERENCE = re.compile(r"\{secret:\w+\}")
 VALUE_MAX = 65_536
 """Characters of a value, as the secret store takes them."""
 
@@ -49,15 +50,20 @@ class SplitSection:
     """Why the entry cannot be written without a credential in it."""
 
 
-def split_secrets(section: Mapping[str, Any], taken: Collection[str]) -> SplitSection:
-    """Replace credentials by references. The secrets get names that are not in `taken`."""
+def split_secrets(
+    section: Mapping[str, Any], taken: Collection[str], *, keeps_references: bool = False
+) -> SplitSection:
+    """Replace credentials by references. The secrets get names that are not in `taken`.
+
+    `keeps_references`: a person wrote the entry. In a file of somebody else's, `{secret:NAME}` must not name a secret.
+    """
     problem = _find_exposed(section)
     changed, values = dict(section), dict[str, str]()
     passed: list[str] = []
     for field in ("env", "headers"):
         kept: dict[str, str] = {}
         for name, value in section.get(field, {}).items():
-            if is_plain(name, value):
+            if is_plain(name, value) or (keeps_references and _REFERENCE.search(value)):
                 kept[name] = value
                 continue
             scheme, secret_value = _split_scheme(value) if field == "headers" else ("", value)
@@ -74,7 +80,7 @@ def split_secrets(section: Mapping[str, Any], taken: Collection[str]) -> SplitSe
                 kept[name] = f"{scheme}{{secret:{secret}}}"
         changed.pop(field, None)
         changed |= {field: kept} if kept else {}
-    changed |= {"secrets": passed} if passed else {}
+    changed |= {"secrets": [*section.get("secrets", ()), *passed]} if passed else {}
     return SplitSection(section=changed, secrets=values, problem=problem)
 
 

@@ -131,7 +131,7 @@ class Transports:
         if missing:
             raise Refusal(
                 f"{section.name} needs the secret {' and '.join(missing)}, which is not stored or cannot be read. "
-                "A person can store it in Handrail."
+                f"A person stores it with `handrail servers secret set {missing[0]}`, or on Handrail's page."
             )
         return found
 

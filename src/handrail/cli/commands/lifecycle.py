@@ -10,7 +10,6 @@ import select
 import signal
 import sys
 import time
-import webbrowser
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +23,7 @@ from handrail.cli.commands.accept_policy import accept_first, expect_config, fin
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.formats import format_count
 from handrail.cli.render.output import note, say
+from handrail.cli.web_browser import has_display, open_in_browser
 from handrail.door.connect import dial_path
 from handrail.door.own_processes import (
     ANSWER_SECONDS,
@@ -74,7 +74,7 @@ def up(
     try:
         with reach("person") as person:
             accept_first(person)
-            if sys.stdout.isatty() or (not no_open and _has_display()):
+            if sys.stdout.isatty() or (not no_open and has_display()):
                 show_page(person, browse=not no_open)
             else:  # the output of an agent's command, or a log
                 say("To sign in, run `handrail open` in a terminal of your own.")
@@ -254,16 +254,11 @@ def _warn_of_skew(link: Link) -> None:
 
 def show_page(link: Link, *, browse: bool) -> None:
     page = link.post("code")["url"]
-    if browse and _has_display() and webbrowser.open(page):
+    if browse and open_in_browser(page):
         say("The page is open in your browser.")
     else:
         say("Open this within a minute; it signs you in once:")
         say(f"  {page}")
-
-
-def _has_display() -> bool:
-    """Whether there is a display. Without one, `webbrowser` may start a text browser in this terminal."""
-    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _is_keeper_running(places: Places) -> bool:

@@ -1,18 +1,23 @@
 """`handrail servers`: the MCP servers behind the gate: list, add, remove, import, restart, test, standard error.
 
+Its groups and verbs for secrets and sign-ins are in `secrets` and `logins`.
+
 The daemon runs them and edits config.toml. This module reads clients' files for `import`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NoReturn, cast
 
 import typer
 
 from handrail.cli.client import Link, reach
-from handrail.cli.command_help import add_command, plain_app
+from handrail.cli.command_help import GroupWithHeadings, add_command, plain_app
+from handrail.cli.commands.logins import login, logout
+from handrail.cli.commands.secrets import add_to as add_secrets_to
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.interactive.keyboard import confirm
@@ -32,6 +37,9 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 EXAMPLES = """\
 handrail servers
 handrail servers add git -- uvx mcp-server-git
+handrail servers add github --url https://api.githubcopilot.com/mcp/
+handrail servers login github
+handrail servers secret set GITHUB_TOKEN
 handrail servers import claude
 handrail servers test git"""
 _STATES: dict[str, Piece] = {
@@ -44,14 +52,24 @@ _STATES: dict[str, Piece] = {
 }
 
 
+class _Group(GroupWithHeadings):
+    headings: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Servers": ("add", "remove", "import"),
+        "Look": ("test", "logs", "restart"),
+        "Credentials": ("secret", "login", "logout"),
+    }
+
+
 def add_to(app: typer.Typer) -> None:
-    group = plain_app(invoke_without_command=True, epilog=EXAMPLES)
+    group = plain_app(_Group, invoke_without_command=True, epilog=EXAMPLES)
     group.callback()(servers)
     add_command(
         group,
         "add",
         "handrail servers add git -- uvx mcp-server-git",
-        "handrail servers add db --env-pass DATABASE_URL -- npx -y @acme/mcp-database",
+        "handrail servers add db --secret DATABASE_URL -- npx -y @acme/mcp-database",
+        "handrail servers add github --url https://api.githubcopilot.com/mcp/",
+        "handrail servers add far --url https://mcp.example.org/mcp --header 'Authorization: Bearer {secret:FAR_TOKEN}'",
     )(add)
     add_command(group, "remove", "handrail servers remove git")(remove)
     add_command(group, "import", "handrail servers import claude", "handrail servers import codex --dry-run")(
@@ -60,42 +78,52 @@ def add_to(app: typer.Typer) -> None:
     add_command(group, "restart", "handrail servers restart git")(restart)
     add_command(group, "test", "handrail servers test git")(try_out)
     add_command(group, "logs", "handrail servers logs git")(logs)
+    add_command(group, "login", "handrail servers login github")(login)
+    add_command(group, "logout", "handrail servers logout github")(logout)
+    add_secrets_to(group)
     app.add_typer(group, name="servers")
 
 
 def servers(context: typer.Context, as_json_: AsJson = False) -> None:
-    """List other MCP servers behind the gate; add, remove, import."""
+    """List other MCP servers behind the gate; add, import, sign in."""
     if context.invoked_subcommand is not None:
         return
     with reach("read") as link:
         rows = link.get("servers")
-    if as_json_:
-        print_json(rows)
-        return
+        if as_json_:
+            print_json(rows)
+            return
+        wanting = {row["server"] for row in link.get("logins") if row["state"] == "needed"}
+        missing = [row for row in link.get("secrets") if row["kept"] == "nowhere"]
     if not rows:
         note("No MCP server is behind Handrail. `handrail servers add NAME -- COMMAND` adds one, and")
         note("`handrail servers import CLIENT` those that a client has.")
         return
-    head = ("NAME", "STATE", "TOOLS", "CALLS/H", "ERRORS/H", "USED BY", "COMMAND")
-    print_table(head, [_cells(row) for row in rows])
+    head = ("NAME", "STATE", "TOOLS", "CALLS/H", "ERRORS/H", "USED BY", "COMMAND OR URL")
+    print_table(head, [_cells(row, needs_sign_in=row["name"] in wanting) for row in rows])
     for row in rows:
-        for sentence in _remarks(row):
+        needed = [each["name"] for each in missing if row["name"] in each["servers"]]
+        for sentence in _remarks(row, needed, needs_sign_in=row["name"] in wanting):
             note((f"{row['name']}: {exact_line(sentence)}", "yellow"))
 
 
-def _cells(row: ServerView) -> tuple[Piece, ...]:
+def _cells(row: ServerView, *, needs_sign_in: bool) -> tuple[Piece, ...]:
+    state: Piece = ("! needs sign-in", "yellow") if needs_sign_in else _STATES[row["state"]]
     tools = str(len(row["tools"])) if row["is_listed"] else "?"
     counts = [str(count) if count else "" for count in (row["calls_hour"], row["errors_hour"])]
-    return row["name"], _STATES[row["state"]], tools, *counts, ", ".join(row["clients"]), row["target"]
+    return row["name"], state, tools, *counts, ", ".join(row["clients"]), row["target"]
 
 
-def _remarks(row: ServerView) -> list[str]:
+def _remarks(row: ServerView, missing: list[str], *, needs_sign_in: bool) -> list[str]:
     fresh = [tool["own_name"] for tool in row["tools"] if tool["state"] != "known"]
     held = (
         "A person has to accept config.toml first: `handrail rules accept`." if row["state"] == "held" else ""
     )
+    sign_in = f"`handrail servers login {row['name']}` signs in." if needs_sign_in else ""
+    problem = "" if needs_sign_in else row["problem"]
+    secrets = [f"{name} is missing: `handrail servers secret set {name}` stores it." for name in missing]
     changed = f"{', '.join(fresh)}: new or changed, so each call asks." if fresh else ""
-    return [each for each in (held, row["problem"], changed, *row["refused"]) if each]
+    return [each for each in (held, sign_in, *secrets, problem, changed, *row["refused"]) if each]
 
 
 def add(
@@ -103,6 +131,17 @@ def add(
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- COMMAND", help="Program and arguments; speaks MCP on stdio."),
+    ] = None,
+    url: Annotated[
+        str, typer.Option(metavar="URL", help="Instead of COMMAND: it speaks MCP over HTTP.")
+    ] = "",
+    header: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'NAME: VALUE'", help="A header of each request to the URL. Repeatable."),
+    ] = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A stored secret that it gets as a variable. Repeatable."),
     ] = None,
     env: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A variable for it. Repeatable.")
@@ -116,23 +155,81 @@ def add(
     ] = None,
     as_json_: AsJson = False,
 ) -> None:
-    """Add a server to config.toml. Agents can use it at once."""
-    if not command:
-        raise typer.BadParameter("Give the command that starts it: handrail servers add NAME -- COMMAND …")
-    body: McpServerSection = {"name": name, "command": command}
-    if env:
-        body["env"] = dict(parse_assignment(each, "--env") for each in env)
-    if env_pass:
-        body["env_pass"] = env_pass
-    if cwd is not None:
-        body["cwd"] = str(cwd.absolute())
+    """Add a server to config.toml. Agents can use it at once.
+
+    In KEY=VALUE and 'NAME: VALUE', {secret:NAME} stands for a stored secret. Other values that may be credentials
+    are stored as secrets, too: in the system's keyring, or in a file that only your user can read. They are not written
+    to config.toml, but your shell may remember them: `handrail servers secret set NAME` asks for the value instead.
+    """
+    if bool(command) == bool(url):
+        raise typer.BadParameter(
+            "Give the command that starts it (handrail servers add NAME -- COMMAND …), or --url URL."
+        )
+    _check_transport(url, header, secret, env, env_pass, cwd)
+    section: dict[str, Any] = {"name": name, "command": command, "url": url}
+    section["headers"] = dict(_parse_header(each) for each in header or ())
+    section["env"] = dict(parse_assignment(each, "--env") for each in env or ())
+    section["secrets"], section["env_pass"] = secret or [], env_pass or []
+    section["cwd"] = "" if cwd is None else str(cwd.absolute())
     with reach("person") as link:
-        view = link.post("servers", body=body)
+        view, missing = _add(link, {key: value for key, value in section.items() if value})
     if as_json_:
         print_json(view)
         return
     say(("✓ added  ", "green"), f"{name} is in config.toml, and in force. No restart is needed.")
+    for each in missing:
+        say(f"It needs {each}, which is not stored: ", (f"handrail servers secret set {each}", "bold"))
     note((f"handrail servers test {name}", "bold"), " starts it once and lists its tools.")
+    if url and not any(each.lower().startswith("authorization") for each in header or ()):
+        note((f"handrail servers login {name}", "bold"), " signs in, if it wants that.")
+
+
+def _check_transport(
+    url: str,
+    header: list[str] | None,
+    secret: list[str] | None,
+    env: list[str] | None,
+    env_pass: list[str] | None,
+    cwd: Path | None,
+) -> None:
+    """Raises BadParameter for an option of the other kind of server."""
+    if url and secret:
+        raise typer.BadParameter(
+            "--secret passes a variable to a command. In a --header, write {secret:NAME}."
+        )
+    if url and (env or env_pass or cwd):
+        raise typer.BadParameter("--env, --env-pass and --cwd are for a server with a command.")
+    if header and not url:
+        raise typer.BadParameter("--header is for a server with --url.")
+
+
+def _parse_header(words: str) -> tuple[str, str]:
+    """`NAME: VALUE`, as curl takes it. Raises BadParameter."""
+    name, separator, value = words.partition(":")
+    if not separator or not name.strip():
+        raise typer.BadParameter(f"--header takes 'NAME: VALUE', not {words.split('=', maxsplit=1)[0]!r}.")
+    return name.strip(), value.strip()
+
+
+def _add(link: Link, section: dict[str, Any]) -> tuple[ServerView, list[str]]:
+    """Add a server, with its credentials in the secret store; also returns the secrets that are missing."""
+    from handrail.clients.mcp_secrets import split_secrets  # noqa: PLC0415 - rarely needed
+
+    name = section["name"]
+    if any(row["name"] == name for row in link.get("servers")):
+        raise Failure(
+            f"There is an MCP server {name} already. Choose another name, or remove that one first."
+        )
+    taken = {row["name"] for row in link.get("secrets")}
+    split = split_secrets(section, taken, keeps_references=True)
+    if split.problem:
+        note((f"{name}: {split.problem}", "yellow"))
+    view = link.post("servers", body=cast("McpServerSection", split.section))
+    for secret, value in split.secrets.items():
+        link.put("secrets", secret, body={"value": value})
+        note(f"{secret} looks like a credential. It is in the secret store, not in config.toml.")
+    rows = link.get("secrets")
+    return view, [row["name"] for row in rows if row["kept"] == "nowhere" and name in row["servers"]]
 
 
 def remove(name: ServerName, as_json_: AsJson = False) -> None:

@@ -39,7 +39,7 @@ class ServerView(Wire):
 
     name: str
     target: str
-    """The command that starts it."""
+    """The command that starts it, or its URL."""
     state: Runs
     """held: a person has to accept config.toml first. idle: no client uses it. failed: its last start failed, or it ended
     soon after."""
@@ -49,6 +49,8 @@ class ServerView(Wire):
     """The folder it runs in; empty for the workspace of the client."""
     variables: list[str]
     """Names of the environment variables that are set for it."""
+    headers: list[str]
+    """Names of the headers that a server over HTTP gets."""
     passed: list[str]
     """Names of the daemon's variables that it gets."""
     sampling: bool
@@ -115,6 +117,7 @@ def build_server_view(section: McpServerSection, servers: Servers, counts: Serve
         problem=clean(state.last_problem) if state.has_failed else "",
         cwd=section.cwd,
         variables=sorted({*section.env, *section.secrets}),
+        headers=sorted(section.headers),
         passed=list(section.env_pass),
         sampling=section.sampling,
         version=clean(state.version),
