@@ -20,8 +20,8 @@ QUESTIONS = {
     "Where is the notification?": ("notifications", "handrail/daemon/notifications.py"),
 }
 SHARED = {
-    "agents", "approvals", "calls", "clients", "connect", "credentials", "editors", "keys", "mcp_servers", "operations", "pause", "rules", "servers",
-    "shell", "sign_ins", "terminals", "threads", "transcripts", "trust", "undo",
+    "agents", "approvals", "calls", "clients", "connect", "credentials", "editors", "keys", "logins", "mcp_servers", "operations", "pause", "rules",
+    "secrets", "servers", "shell", "sign_ins", "terminals", "threads", "transcripts", "trust", "undo",
 }  # fmt: skip
 """Nouns that several layers have a module for. Any other name stands for one module. `connect` is a command, and what a door
 does first; `keys` are those of a keyboard, and API keys."""

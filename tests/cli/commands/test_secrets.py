@@ -45,6 +45,7 @@ def test_a_server_gets_secrets_that_were_typed_or_piped(handrail: Home, tmp_path
     assert "files still needs it" in handrail.ok("servers", "secret", "remove", "TOKEN").err
     assert handrail.run("servers", "secret", "remove", "TOKEN").code == 1
     assert pipe(handrail, "\n", "servers", "secret", "set", "EMPTY").returncode == 1
+    assert "takes letters, digits and _" in handrail.run("servers", "secret", "set", "bad name").err
     assert "printable" in pipe(handrail, "a\nb", "servers", "secret", "set", "LINES").stderr
     handrail.ok("servers", "remove", "files")
 
@@ -64,7 +65,7 @@ def test_credentials_given_with_add_are_stored_as_secrets(handrail: Home) -> Non
         "X-Mode": "fast",
     }
     assert "b34rer" not in text
-    handrail.ok("servers", "remove", "far")
+    assert "FAR_AUTHORIZATION is still stored" in handrail.ok("servers", "remove", "far").err
     handrail.ok("servers", "secret", "remove", "FAR_AUTHORIZATION")
 
 

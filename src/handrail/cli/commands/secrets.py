@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,6 +88,10 @@ def set_(name: SecretName) -> None:
 
     It goes to the system's keyring; on a system without one, to a file that only your user can read.
     """
+    if not re.fullmatch(r"[A-Za-z_]\w{0,99}", name, re.ASCII):
+        raise Failure(
+            f"{name!r} is no name of a secret: it takes letters, digits and _, such as GITHUB_TOKEN."
+        )
     value = _read_value(name)
     with reach("person") as link:
         link.put("secrets", name, body={"value": value})

@@ -236,11 +236,18 @@ def remove(name: ServerName, as_json_: AsJson = False) -> None:
     """Remove a server from config.toml, and end its processes."""
     with reach("person") as link:
         found = _find_name(link, name)
+        secrets = [
+            row["name"]
+            for row in link.get("secrets")
+            if row["servers"] == [found] and row["kept"] != "nowhere"
+        ]
         link.delete("servers", found)
     if as_json_:
         print_json({"removed": found})
-    else:
-        say(f"Removed {found}. Its processes have ended, and agents no longer see its tools.")
+        return
+    say(f"Removed {found}. Its processes have ended, and agents no longer see its tools.")
+    for each in secrets:
+        note(f"Its secret {each} is still stored: `handrail servers secret remove {each}` deletes it.")
 
 
 def restart(name: ServerName) -> None:
@@ -322,7 +329,7 @@ def import_(
     yes: Yes = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Add the MCP servers that a client has in its own configuration, which stays as it is.
+    """Add the MCP servers of a client, whose configuration stays as it is.
 
     Values that may be credentials go to the secret store, and not into config.toml.
     """

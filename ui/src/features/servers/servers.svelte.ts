@@ -77,6 +77,11 @@ export class ServerStore {
     });
   }
 
+  /** What failed before a sign-in says nothing any more. */
+  private forgetTrial(name: string): void {
+    this.trials = new Map([...this.trials].filter(([one]) => one !== name));
+  }
+
   async signOut(name: string): Promise<void> {
     await this.work(name, () => this.api.forgetLogin(name).then(() => toasts.show(`Signed out of ${name}`)));
   }
@@ -137,6 +142,7 @@ export class ServerStore {
     try {
       const [secrets, logins] = await Promise.all([this.api.secrets(), this.api.logins()]);
       this.secrets = secrets;
+      for (const { server, state } of logins) if (state === "done" && this.logins.get(server)?.state === "pending") this.forgetTrial(server);
       this.logins = new Map(logins.map((login) => [login.server, login]));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 403) throw error;
