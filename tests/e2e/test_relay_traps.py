@@ -273,14 +273,14 @@ async def test_trap_3_a_server_of_2026_asks_clients_of_both_generations_in_one_c
     assert [each["status"] for each in calls] == ["done"]
 
 
-@pytest.mark.parametrize("server", ["free", "modern"])
+@pytest.mark.parametrize(("server", "question"), [("free", "q1"), ("modern", "only")])
 async def test_trap_3_the_state_of_a_question_is_ours_and_works_once_for_the_client_that_got_it(
-    person: Person, trusted: Path, folder: Path, server: str
+    person: Person, trusted: Path, folder: Path, server: str, question: str
 ) -> None:
     """A server of MCP 2025 is held in the middle of its call until the client's second request."""
     began = len(lines(folder / server, "elicits began first"))
     tool = f"{server}__elicits"
-    answers = {"q1": {"action": "accept", "content": {"name": "Eve"}}}
+    answers = {question: {"action": "accept", "content": {"name": "Eve"}}}
     async with raw_client(person, trusted) as client, raw_client(person, trusted) as thief:
         asked = reply_of(await client.post("/mcp", **raw_call(tool, {})))["result"]
         more = {"requestState": asked["requestState"], "inputResponses": answers}
@@ -291,7 +291,7 @@ async def test_trap_3_the_state_of_a_question_is_ours_and_works_once_for_the_cli
 
     assert asked["resultType"] == "input_required"
     assert "the server's own" not in asked["requestState"]
-    assert asked["inputRequests"]["q1"]["params"]["message"] == f"{server} asks: Who?"
+    assert asked["inputRequests"][question]["params"]["message"] == f"{server} asks: Who?"
     assert "unknown" in stolen["error"]["message"]
     assert "unknown" in misused["error"]["message"]
     assert "Eve" in answered["content"][0]["text"]

@@ -238,12 +238,12 @@ def _replace_text(value: JsonValue, old: str, new: str) -> JsonValue:
 
 
 @contextmanager
-def guarded_client(client: Client) -> Generator[GuardedClient]:
-    """A client that is not connected yet, in a home that holds its settings."""
+def guarded_client(client: Client, config: str = "") -> Generator[GuardedClient]:
+    """A client that is not connected yet, in a home that holds its settings; `config` is more of Handrail's."""
     with (
         tempfile.TemporaryDirectory(prefix="hr-client-") as made,
         model_server() as model,
-        running_daemon(GRACE) as home,
+        running_daemon(GRACE + config) as home,
     ):
         folder = Path(os.path.realpath(made))
         (folder / "work").mkdir()

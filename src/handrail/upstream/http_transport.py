@@ -91,6 +91,8 @@ class HttpTransport:
         self._limiter = anyio.Semaphore(EXCHANGES_MAX)
         self._unsent = self._buffered = 0
         self._session = self._version = ""
+        self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
+        """Paths of arguments that go into headers, and the headers' names, by tool."""
         self._group: TaskGroup | None = None
 
     @property
@@ -182,7 +184,28 @@ class HttpTransport:
             return {} if method == "initialize" else self._session_headers
         headers = {"mcp-protocol-version": version, "mcp-method": method}
         name = params.get(_NAMED.get(method, ""))
-        return {**headers, "mcp-name": encode_header(name)} if isinstance(name, str) else headers
+        if not isinstance(name, str):
+            return headers
+        return {**headers, "mcp-name": encode_header(name), **self._argument_headers(name, params)}
+
+    def _argument_headers(self, tool: str, params: Json) -> dict[str, str]:
+        """The arguments that the tool's schema wants to see in headers too."""
+        known, arguments = self._header_maps.get(tool), params.get("arguments")
+        if known is None or not isinstance(arguments, dict):
+            return {}
+        from mcp.shared.inbound import mcp_param_headers  # noqa: PLC0415
+
+        return mcp_param_headers(known, arguments)
+
+    def _note_header_maps(self, reply: Json) -> None:
+        """Note which arguments of listed tools are wanted in headers."""
+        from mcp.shared.inbound import x_mcp_header_map  # noqa: PLC0415
+
+        result = reply.get("result")
+        tools = result.get("tools") if isinstance(result, dict) else None
+        for tool in tools if isinstance(tools, list) else []:
+            if isinstance(tool, dict):
+                self._header_maps[str(tool.get("name"))] = x_mcp_header_map(tool.get("inputSchema"))
 
     @property
     def _session_headers(self) -> dict[str, str]:
@@ -319,6 +342,8 @@ class HttpTransport:
             if method == "initialize":
                 result = message.get("result")
                 self._version = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
+            elif method == "tools/list" and b"x-mcp-header" in line:
+                self._note_header_maps(message)
             exchange.is_answered = True
         await self._inbox.send(line)
 

@@ -1,6 +1,6 @@
 """In place of a client that is gone, or that cannot be asked: it has no abilities, and refuses every question."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from handrail.store.values import Caller, Json
 from handrail.upstream.jsonrpc_connection import METHOD_NOT_FOUND, RpcError
@@ -18,6 +18,11 @@ class NoClient:
 
     async def request(self, server: str, method: str, params: Json, origins: Sequence[object]) -> Json:
         raise RpcError(METHOD_NOT_FOUND, f"Nobody can answer {method} for this call.")
+
+    async def request_all(
+        self, server: str, questions: Mapping[str, tuple[str, Json]], origins: Sequence[object]
+    ) -> Json:
+        raise RpcError(METHOD_NOT_FOUND, "Nobody can answer the questions of this call.")
 
     async def notify(self, method: str, params: Json) -> None:
         return

@@ -5,7 +5,7 @@ result that asks for the call again. The client behind it is a `ClientLink`, whi
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 
 import anyio
@@ -77,6 +77,12 @@ class ClientLink(Protocol):
 
     async def request(self, server: str, method: str, params: Json, origins: Sequence[object]) -> Json:
         """Ask the client. Raises RpcError. `origins` are the client's requests that the server may ask for."""
+        ...
+
+    async def request_all(
+        self, server: str, questions: Mapping[str, tuple[str, Json]], origins: Sequence[object]
+    ) -> Json:
+        """Ask what one result of a server asks, by name: methods and parameters. Raises RpcError."""
         ...
 
     async def notify(self, method: str, params: Json) -> None:
@@ -192,16 +198,17 @@ class ServerConnection:
 
     async def answer(self, method: str, params: Json) -> Json:
         """Answer a request of the server with the client's answer."""
-        return await self._ask(method, params, self._rpc.origins)
+        self._check_question(method, params)
+        return await self._link.request(self.name, method, params, self._rpc.origins)
 
-    async def _ask(self, method: str, params: Json, origins: Sequence[object]) -> Json:
+    def _check_question(self, method: str, params: Json) -> None:
+        """Raises RpcError if the client must not or cannot be asked this."""
         if method not in _QUESTIONS:
             raise RpcError(METHOD_NOT_FOUND, "Method not found")
         if method == "sampling/createMessage" and not self._sampling:
             raise RpcError(-1, SAMPLING_REFUSED)
         if not self._can_answer(method, params):
             raise RpcError(METHOD_NOT_FOUND, f"The client did not declare that it answers {method}.")
-        return await self._link.request(self.name, method, params, origins)
 
     def _can_answer(self, method: str, params: Json) -> bool:
         """Whether the client declared this. Elicitation with a link is an ability of its own."""
@@ -324,12 +331,14 @@ class ServerConnection:
     async def _answer_questions(self, result: Json, origins: Sequence[object]) -> Json:
         """Ask the client what a server of 2026-07-28 asks, and return what the repeated call has to carry."""
         asked = result.get("inputRequests")
-        answers: Json = {}
+        questions: dict[str, tuple[str, Json]] = {}
         for key, question in (asked if isinstance(asked, dict) else {}).items():
             fields = question if isinstance(question, dict) else {}
             params = fields.get("params")
-            asked_params = params if isinstance(params, dict) else {}
-            answers[key] = await self._ask(str(fields.get("method", "")), asked_params, origins)
+            method, asked_params = str(fields.get("method", "")), params if isinstance(params, dict) else {}
+            self._check_question(method, asked_params)
+            questions[key] = (method, asked_params)
+        answers = await self._link.request_all(self.name, questions, origins)
         state = result.get("requestState")
         return {"inputResponses": answers, **({} if state is None else {"requestState": state})}
 

@@ -5,7 +5,6 @@ A client of MCP 2025 is asked with requests of our own. One of 2026-07-28 takes 
 """
 
 import re
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
@@ -50,8 +49,6 @@ class ForwardedRequest:
 
     context: Context
     call: Call | None = None
-    state: str = ""
-    """What the client of 2026-07-28 has to send with its answers."""
     questions: dict[str, Question] = field(default_factory=dict[str, Question])
     asked: anyio.Event = field(default_factory=anyio.Event)
     is_answered: bool = False
@@ -60,10 +57,9 @@ class ForwardedRequest:
     """The response was a task, in which the client finds questions and answers them."""
     on_ask: Callable[[], None] = lambda: None
 
-    def ask(self, question: Question) -> None:
-        """Let the client's request end with this question, or put it into the task."""
-        self.questions[f"q{len(self.questions) + 1}"] = question
-        self.state = self.state or secrets.token_urlsafe(24)
+    def ask(self, questions: Mapping[str, Question]) -> None:
+        """Let the client's request end with these questions, or put them into the task."""
+        self.questions.update(questions)
         self.asked.set()
         if self.call is not None:
             self.call.hand_back()
@@ -94,7 +90,7 @@ class ForwardedRequest:
     def is_repeated(self, params: Json) -> bool:
         """Whether these are the parameters of this very call."""
         own = self.context.params or {}
-        return all(own.get(name) == params.get(name) for name in ("name", "arguments"))
+        return all(own.get(name) == params.get(name) for name in ("name", "arguments", "uri"))
 
     def drop_questions(self) -> None:
         """The client will not answer any more."""
@@ -153,7 +149,9 @@ class McpClientLink:
         if method == "elicitation/create":
             params = name_server(server, params)
         if not self.is_legacy:
-            return await _ask_by_result(self._find_origin(server, method, origins), method, params)
+            request = self._find_origin(server, method, origins)
+            name = f"q{len(request.questions) + 1}"
+            return (await _ask_by_result(request, {name: Question(method, params)}))[name]
         latest = self._find_latest(origins)
         params = _name_task(params, origins)
         try:
@@ -164,6 +162,22 @@ class McpClientLink:
             raise RpcError(error.code, error.message, error.data) from None
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             raise RpcError(METHOD_NOT_FOUND, "The client has left.") from None
+
+    async def request_all(
+        self, server: str, questions: Mapping[str, tuple[str, Json]], origins: Sequence[object]
+    ) -> Json:
+        """Ask the client what a result of a server asks, and return the answers by the same names. Raises RpcError."""
+        if self.is_legacy:
+            return {
+                name: await self.request(server, method, params, origins)
+                for name, (method, params) in questions.items()
+            }
+        asked = {
+            name: Question(method, name_server(server, params) if method == "elicitation/create" else params)
+            for name, (method, params) in questions.items()
+        }
+        request = self._find_origin(server, ", ".join(method for method, _ in questions.values()), origins)
+        return await _ask_by_result(request, asked)
 
     def _find_latest(self, origins: Sequence[object]) -> ForwardedRequest | None:
         """The latest call in progress, preferably one of these."""
@@ -228,14 +242,15 @@ def _name_task(params: Json, origins: Sequence[object]) -> Json:
     return {**params, "_meta": {**fields, RELATED_TASK: {"taskId": task.call.id}}}
 
 
-async def _ask_by_result(request: ForwardedRequest, method: str, params: Json) -> Json:
-    question = Question(method, params)
-    request.ask(question)
+async def _ask_by_result(request: ForwardedRequest, questions: Mapping[str, Question]) -> dict[str, Any]:
+    """The client's answers, by the names of the questions. Raises RpcError."""
+    request.ask(questions)
     with anyio.move_on_after(ANSWER_SECONDS):
-        await question.answered.wait()
-    if question.answer is None:
+        for question in questions.values():
+            await question.answered.wait()
+    if any(question.answer is None for question in questions.values()):
         raise RpcError(-1, "The client did not answer.")
-    return question.answer
+    return {name: question.answer for name, question in questions.items()}
 
 
 def name_server(server: str, params: Json) -> Json:

@@ -4,6 +4,7 @@ The answer of a server passes as it is. A call that ended in another way (denied
 our own, which is valid for the tool's output schema as it was listed.
 """
 
+import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, cast
@@ -118,27 +119,58 @@ class ForwardedCalls:
     ) -> Json:
         """Make the call, or continue the one whose questions the client now answers. Raises MCPError."""
         params = cast("Json", context.params)
-        request = self._resume(link, context, params) or ForwardedRequest(context)
-        link.requests.append(request)
         try:
-            if request.call is None:
-                reply = await self._submit(link, request, params, submit, is_denied)
-            else:
-                reply = await self._wait(request, request.call)
+            request, reply = await self.reply(
+                link, context, lambda request: self._submit(link, request, params, submit, is_denied)
+            )
         except _NotStarted as problem:
             if asks_for_task(context):
                 raise MCPError(types.INTERNAL_ERROR, str(problem)) from None
             return _shape(context, {"content": [_text(str(problem))], "isError": True})
-        finally:
-            request.is_answered = True
-            link.requests.remove(request)
         if reply is None:
             return {"content": [_text("The client closed its stream.")], "isError": True}
-        if reply.outcome is None and request.open_questions:
-            return self._ask(link, request)
+        if isinstance(reply, dict):
+            return reply
         if self._tasks is not None and (task := self._tasks.hand_over(context, reply, request, link.key)):
             return task
         return _shape(context, relayed_answer(reply, wrap))
+
+    async def reply(
+        self,
+        link: McpClientLink,
+        context: Context,
+        submit: Callable[[ForwardedRequest], Awaitable[Reply | None]],
+    ) -> tuple[ForwardedRequest, Reply | Json | None]:
+        """Submit a request, or continue one whose questions the client now answers.
+
+        Returns the request, and its reply, or a result if the server asks the client, or None if the client leaves first. Raises
+        MCPError.
+        """
+        request = self._resume(link, context, cast("Json", context.params)) or ForwardedRequest(context)
+        link.requests.append(request)
+        try:
+            if request.call is None:
+                reply = await submit(request)
+            elif request.open_questions:  # the client did not answer all of them
+                reply = Reply(call=request.call, outcome=request.call.outcome)
+            else:
+                reply = await self._wait(request, request.call)
+        finally:
+            request.is_answered = True
+            link.requests.remove(request)
+        if reply is not None and reply.outcome is None:
+            asking = self._find_asking(link, reply.call) if reply.repeated else request
+            if asking is not None and asking.open_questions:
+                return request, self._ask(link, asking)
+        return request, reply
+
+    def _find_asking(self, link: McpClientLink, call: Call) -> ForwardedRequest | None:
+        """The client's request of this call, which ended with a question; its state is not valid any more."""
+        for state, (owner, request) in self._paused.items():
+            if owner == link.key and request.call is call:
+                del self._paused[state]
+                return request
+        return None
 
     async def _submit(
         self,
@@ -175,11 +207,12 @@ class ForwardedCalls:
 
     def _ask(self, link: McpClientLink, request: ForwardedRequest) -> Json:
         """End the request of a client of 2026-07-28 with the questions of the server."""
-        self._paused[request.state] = (link.key, request)
+        state = secrets.token_urlsafe(24)
+        self._paused[state] = (link.key, request)
         return {
             "resultType": "input_required",
             "inputRequests": request.wire_questions,
-            "requestState": request.state,
+            "requestState": state,
         }
 
     def _resume(self, link: McpClientLink, context: Context, params: Json) -> ForwardedRequest | None:

@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from handrail.gate.call import Call
 from handrail.gate.gate import Reply
 from handrail.gate.tool import Refusal
-from handrail.server.mcp._client_link import Context, McpClientLink
+from handrail.server.mcp._client_link import Context, ForwardedRequest, McpClientLink
+from handrail.server.mcp._forwarded_calls import ForwardedCalls
 from handrail.store.values import Json
 from handrail.upstream.feature_tools import GET_PROMPT, READ_RESOURCE
 from handrail.upstream.features import LISTS, Features
@@ -33,6 +34,10 @@ METHODS = frozenset(
         "notifications/roots/list_changed",
     )
 )
+_REMOVED = frozenset(("resources/subscribe", "resources/unsubscribe", "logging/setLevel"))
+"""Methods that MCP 2026-07-28 does not have."""
+_OF_THE_REQUEST = ("_meta", "requestState", "inputResponses")
+"""Parameters that are between us and the client."""
 CAPABILITIES = ("resources", "prompts", "completions", "logging")
 
 Submit = Callable[[str, Json, Callable[[Call], None]], Awaitable[Reply | None]]
@@ -42,37 +47,45 @@ Submit = Callable[[str, Json, Callable[[Call], None]], Awaitable[Reply | None]]
 class RelayedFeatures:
     """Answers the requests of clients that concern the servers behind Handrail."""
 
-    def __init__(self, servers: Servers) -> None:
-        self._servers = servers
+    def __init__(self, servers: Servers, forwarded: ForwardedCalls) -> None:
+        self._servers, self._forwarded = servers, forwarded
         self.features = self._features = Features(servers)
 
     def relayed_capabilities(self) -> list[str]:
         """What some server may have."""
         return [name for name in CAPABILITIES if self._features.has(name)]
 
+    def has_method(self, context: Context) -> bool:
+        """Whether a request is one of these, in the client's generation."""
+        is_old = context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+        return context.method in METHODS and (is_old or context.method not in _REMOVED)
+
     async def handle(self, link: McpClientLink, context: Context, submit: Submit) -> Json:
         """Answer a request, or pass a notification on. Raises MCPError."""
         try:
-            result = await self._answer(link, context.method, cast("Json", context.params or {}), submit)
+            result = await self._answer(link, context, cast("Json", context.params or {}), submit)
         except RpcError as error:
             raise MCPError(error.code, error.message, error.data) from None
         except (ConnectionLost, Refusal) as problem:
             raise MCPError(INTERNAL_ERROR, str(problem)) from None
         if context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
             return result
+        if result.get("resultType") == "input_required":
+            return result
         lasting: Json = {"ttlMs": 0, "cacheScope": "private"}
         return {"resultType": "complete", **lasting, **result}
 
     async def _answer(  # noqa: PLR0911 - a line for each method
-        self, link: McpClientLink, method: str, params: Json, submit: Submit
+        self, link: McpClientLink, context: Context, params: Json, submit: Submit
     ) -> Json:
+        method = context.method
         match method:
             case "resources/read":
                 owner = await self._features.find_owner(str(params.get("uri")), link.key, link)
-                return await self._read(link, READ_RESOURCE, owner, params, submit)
+                return await self._read(link, context, READ_RESOURCE, owner, params, submit)
             case "prompts/get":
                 owner, name = self._features.split_prompt(params.get("name"))
-                return await self._read(link, GET_PROMPT, owner, {**params, "name": name}, submit)
+                return await self._read(link, context, GET_PROMPT, owner, {**params, "name": name}, submit)
             case "resources/subscribe" | "resources/unsubscribe":
                 owner = await self._features.find_owner(str(params.get("uri")), link.key, link)
                 return await self._pass(link, owner, method, params)
@@ -87,12 +100,21 @@ class RelayedFeatures:
             case _:
                 return await self._features.list_entries(method, link.key, link)
 
-    async def _read(self, link: McpClientLink, tool: str, server: str, params: Json, submit: Submit) -> Json:
-        def opened(call: Call) -> None:
-            self._servers.bind(call.id, Route(key=link.key, link=link, origin=params))
+    async def _read(
+        self, link: McpClientLink, context: Context, tool: str, server: str, params: Json, submit: Submit
+    ) -> Json:
+        own = {name: value for name, value in params.items() if name not in _OF_THE_REQUEST}
 
-        own = {name: value for name, value in params.items() if name != "_meta"}
-        reply = await submit(tool, {"server": server, "params": own}, opened)
+        async def submit_request(request: ForwardedRequest) -> Reply | None:
+            def opened(call: Call) -> None:
+                request.call = call
+                self._servers.bind(call.id, Route(key=link.key, link=link, origin=request))
+
+            return await submit(tool, {"server": server, "params": own}, opened)
+
+        _, reply = await self._forwarded.reply(link, context, submit_request)
+        if isinstance(reply, dict):
+            return reply
         if reply is None or reply.outcome is None:
             raise RpcError(INTERNAL_ERROR, f"{server} did not answer in time.")
         relayed = reply.call.relayed or {}

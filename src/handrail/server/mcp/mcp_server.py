@@ -28,7 +28,7 @@ from handrail.server.mcp._approve import APPROVE, approve
 from handrail.server.mcp._client_link import McpClientLink
 from handrail.server.mcp._client_timeouts import longest_wait
 from handrail.server.mcp._forwarded_calls import ForwardedCalls, relayed_answer
-from handrail.server.mcp._relayed_features import METHODS, RelayedFeatures
+from handrail.server.mcp._relayed_features import RelayedFeatures
 from handrail.server.mcp._subscriptions import Subscriptions
 from handrail.server.mcp._tool_listing import ChangingServer, ToolListing
 from handrail.server.mcp.tasks import Tasks, asks_for_task, declares_tasks
@@ -85,7 +85,9 @@ class McpServers:
         self.gate = gate
         self.tasks = None if records is None else Tasks(gate, records, self._answer)
         self.forwarded = None if upstream is None else ForwardedCalls(upstream, wait_seconds, self.tasks)
-        self._features = None if upstream is None else RelayedFeatures(upstream)
+        self._features = (
+            None if upstream is None or self.forwarded is None else RelayedFeatures(upstream, self.forwarded)
+        )
         self._subscriptions = Subscriptions(upstream, self._features and self._features.features, self.tasks)
         if self.forwarded is not None:
             self.forwarded.on_resource_change = self._subscriptions.note_resource
@@ -156,7 +158,7 @@ class McpServers:
             is_denied = partial(self._is_denied, line)
             link = self._link(forwarded, line, context)
             return forwarded.call(link, context, submit, is_denied, self._result)
-        if context.method in METHODS and self._features is not None:
+        if self._features is not None and self._features.has_method(context):
             link = self._link(forwarded, line, context)
             return self._features.handle(link, context, partial(self._submit_read, line, context))
         return None
