@@ -36,7 +36,7 @@ _OURS: Json = {
     "properties": {
         "handrail": {
             "type": "object",
-            "properties": {"status": {"type": "string"}, "call_id": {"type": "string"}},
+            "properties": {name: {"type": "string"} for name in ("status", "call_id", "message")},
         }
     },
     "required": ["handrail"],
@@ -322,13 +322,19 @@ def _with_feedback(result: Json, outcome: Outcome) -> Json:
 
 
 def _wrapped(result: types.CallToolResult) -> Json:
-    """A result of ours without the server's structure: strict clients check that against the output schema."""
+    """A result of ours without the server's structure: strict clients check that against the output schema.
+
+    The text is in the structure too, because some clients (Codex) show the model nothing else.
+    """
     data = cast("Json", result.structured_content or {})
-    content: list[JsonValue] = [
-        _text(each.text) for each in result.content if isinstance(each, types.TextContent)
-    ]
+    texts = [each.text for each in result.content if isinstance(each, types.TextContent)]
     facts: Json = {name: data[name] for name in ("status", "call_id") if name in data}
-    return {"content": content, "structuredContent": {"handrail": facts}, "isError": result.is_error}
+    facts["message"] = "\n".join(texts)
+    return {
+        "content": [_text(each) for each in texts],
+        "structuredContent": {"handrail": facts},
+        "isError": result.is_error,
+    }
 
 
 def _text(text: str) -> Json:
