@@ -23,6 +23,7 @@ from handrail.framing import LineBuffer, LineTooLong
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 from handrail.terminal.jsonrpc_messages import MESSAGE_MAX, encode_message, excerpt_line, parse_message
+from handrail.upstream._argument_headers import ArgumentHeaders
 from handrail.upstream.jsonrpc_connection import Undelivered
 
 CONNECT_SECONDS = 10.0
@@ -91,8 +92,7 @@ class HttpTransport:
         self._limiter = anyio.Semaphore(EXCHANGES_MAX)
         self._unsent = self._buffered = 0
         self._session = self._version = ""
-        self._header_maps: dict[str, dict[tuple[str, ...], str]] = {}
-        """Paths of arguments that go into headers, and the headers' names, by tool."""
+        self._argument_headers = ArgumentHeaders()
         self._group: TaskGroup | None = None
 
     @property
@@ -186,26 +186,7 @@ class HttpTransport:
         name = params.get(_NAMED.get(method, ""))
         if not isinstance(name, str):
             return headers
-        return {**headers, "mcp-name": encode_header(name), **self._argument_headers(name, params)}
-
-    def _argument_headers(self, tool: str, params: Json) -> dict[str, str]:
-        """The arguments that the tool's schema wants to see in headers too."""
-        known, arguments = self._header_maps.get(tool), params.get("arguments")
-        if known is None or not isinstance(arguments, dict):
-            return {}
-        from mcp.shared.inbound import mcp_param_headers  # noqa: PLC0415
-
-        return mcp_param_headers(known, arguments)
-
-    def _note_header_maps(self, reply: Json) -> None:
-        """Note which arguments of listed tools are wanted in headers."""
-        from mcp.shared.inbound import x_mcp_header_map  # noqa: PLC0415
-
-        result = reply.get("result")
-        tools = result.get("tools") if isinstance(result, dict) else None
-        for tool in tools if isinstance(tools, list) else []:
-            if isinstance(tool, dict):
-                self._header_maps[str(tool.get("name"))] = x_mcp_header_map(tool.get("inputSchema"))
+        return {**headers, "mcp-name": encode_header(name), **self._argument_headers.build(name, params)}
 
     @property
     def _session_headers(self) -> dict[str, str]:
@@ -343,7 +324,7 @@ class HttpTransport:
                 result = message.get("result")
                 self._version = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
             elif method == "tools/list" and b"x-mcp-header" in line:
-                self._note_header_maps(message)
+                self._argument_headers.note(message)
             exchange.is_answered = True
         await self._inbox.send(line)
 
