@@ -40,6 +40,9 @@ class SuiteNames:
         return own.replace(SHORT, LONG, 1) if own.startswith(SHORT) else own
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._serve_lifespan(receive, send)
+            return
         request = Request(scope, receive)
         body = await request.body()
         headers = {
@@ -65,6 +68,13 @@ class SuiteNames:
             await reply(scope, receive, send)
         finally:
             await response.aclose()
+
+    async def _serve_lifespan(self, receive: Receive, send: Send) -> None:
+        for event in ("startup", "shutdown"):
+            await receive()
+            if event == "shutdown":
+                await self._http.aclose()
+            await send({"type": f"lifespan.{event}.complete"})
 
     def _translate_host(self, value: str, scope: Scope) -> str:
         """This relay's own address becomes the server's; any other stays, for the server to refuse."""

@@ -72,7 +72,7 @@ def serve(app: ASGIApp) -> Generator[str]:
     try:
         yield f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
-        server.should_exit = server.force_exit = True
+        server.should_exit = True
         thread.join(BOUND)
 
 
