@@ -99,7 +99,7 @@ export class Attention implements vscode.Disposable {
 /** A notification shows one short line: what is longer, or needs more than a look at it, is answered elsewhere. */
 export function canAnswerHere(approval: Pick<ApprovalView, "risk" | "title" | "reviewable" | "preview">): boolean {
   const isPlain = /^[\x20-\x7e]*$/.test(approval.title) && approval.title.length <= LONGEST_TITLE;
-  return approval.risk !== "high" && isPlain && !approval.reviewable && approval.preview?.kind !== "diff";
+  return approval.risk !== "high" && isPlain && !approval.reviewable && approval.preview?.kind !== "diff" && approval.preview?.kind !== "result";
 }
 
 function background(risk: ApprovalView["risk"] | null): vscode.ThemeColor | undefined {

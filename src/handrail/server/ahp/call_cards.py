@@ -12,6 +12,7 @@ from handrail.errors import Unwritable
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
+from handrail.gate.result_review import is_review
 from handrail.gate.rules.suggestions import SuggestedRule, suggest_rules
 from handrail.hidden_text import spell_hidden
 from handrail.server.ahp.ahp_wire import Obj
@@ -31,6 +32,7 @@ MOST_CACHED = 2000
 ONCE, THREAD, RULE, DENY = "once", "thread", "rule:", "deny"
 """Ids of the options of a question; a rule's number follows RULE."""
 TOO_LONG = "It is too long to be shown here in full. Decide on Handrail's page."
+RESULT = "A result waits for you, which is not shown here. Look at it on Handrail's page."
 
 
 class CallCards:
@@ -134,6 +136,15 @@ class CallCards:
         )
 
     def _options(self, call: Call, approval: Approval) -> Iterable[Obj]:
+        if is_review(approval):
+            yield {
+                "id": DENY,
+                "label": "Withhold the result",
+                "kind": "deny",
+                "group": 3,
+                "description": RESULT,
+            }
+            return
         has_diff = approval.draft is not None and approval.draft.planned.proposal is not None
         if not has_diff and is_too_long(call.input):
             yield {"id": DENY, "label": "Deny", "kind": "deny", "group": 3, "description": TOO_LONG}
