@@ -134,6 +134,8 @@ def routes(context: ServerContext) -> APIRouter:
 
     @router.post("/sign-in/challenge")
     async def challenge(body: ChallengeBody, request: Request) -> Challenge:
+        # Only so many are held: a process that may not answer one must not drop those of the person's browser.
+        await _check_process(context, request)
         device = is_from_device(request)
         nonce = context.access.sign_ins.challenge(body.sign_in, device=device)
         if nonce is None:
