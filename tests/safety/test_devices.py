@@ -348,9 +348,8 @@ def post(path, body):
     with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=ca)) as response:
         return json.load(response)
 
-url, ca, sign_in, pem = sys.argv[1:]
+url, ca, sign_in, pem, nonce = sys.argv[1:]
 key = load_pem_private_key(open(pem, "rb").read(), None)
-nonce = post("/api/sign-in/challenge", {"sign_in": sign_in})["nonce"]
 r, s = utils.decode_dss_signature(key.sign(f"handrail sign-in\\n{sign_in}\\n{nonce}".encode(), ec.ECDSA(hashes.SHA256())))
 signature = base64.b64encode(r.to_bytes(32, "big") + s.to_bytes(32, "big")).decode()
 try:
@@ -371,8 +370,10 @@ async def test_high_risk_is_left_to_the_desk_and_a_command_signs_in_with_no_devi
         pem, script = tmp_path / "key.pem", tmp_path / "steal.py"
         pem.write_text(device.key.pem)
         script.write_text(STEAL)
+        issued = await device.ask("POST", "sign-in/challenge", {"sign_in": device.sign_in})
+        nonce = issued.json()["nonce"]
         async with agent(home, tmp_path) as client:
-            where = f"{device.url} {(await person.get('devices'))['ca_file']} {device.sign_in} {pem}"
+            where = f"{device.url} {(await person.get('devices'))['ca_file']} {device.sign_in} {pem} {nonce}"
             asked = client.ask(
                 "execute_command", command=f"{sys.executable} {script} {where}", wait_seconds=60
             )
