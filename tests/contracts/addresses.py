@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from tests.house.source import ROOT, SRC, modules
+from tests.house.source import ROOT, SRC, modules, nodes
 
 PACKAGE = SRC / "handrail"
 DOTTED = re.compile(r"(?<![\w./@-])handrail(?:\.[A-Za-z_][A-Za-z0-9_]*)+(?![\w(/*-])")
@@ -53,11 +53,6 @@ def sources(*folders: str) -> list[Path]:
     """The Python files of these folders in which the package, or a folder of the checkout, could be addressed."""
     paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
     return [path for path in paths if HINT.search(path.read_text())]
-
-
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text())))
 
 
 @cache

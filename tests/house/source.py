@@ -6,6 +6,7 @@ Owns the walk alone. Which import is allowed is said in `test_imports.py`.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -33,6 +34,12 @@ def dotted(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Every node of a file, from the module down."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imports(module: Module, known: frozenset[str]) -> Iterator[str]:
     """The dotted name of every module that this one imports, anywhere in it, those for types included.
 
@@ -41,7 +48,7 @@ def imports(module: Module, known: frozenset[str]) -> Iterator[str]:
     """
     text = module.path.read_text()
     by_name = known if "import_module(" in text else frozenset[str]()
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(module.path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

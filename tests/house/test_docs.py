@@ -9,7 +9,7 @@ import pytest
 import typer
 import typer.core
 import typer.main
-from tests.house.source import ROOT, modules
+from tests.house.source import ROOT, modules, nodes
 
 from handrail.cli.command_line import build_app
 from handrail.server.openapi import describe
@@ -75,7 +75,7 @@ def test_every_message_in_troubleshooting_exists_in_the_source() -> None:
 def strings() -> Iterator[str]:
     """Every string literal of the package; of an f-string, its constant parts."""
     for module in modules():
-        for node in ast.walk(ast.parse(module.path.read_text())):
+        for node in nodes(module.path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.house.source import SRC, Module, absolute, modules
+from tests.house.source import SRC, Module, absolute, modules, nodes
 
 Interface = set[tuple[str, str]]
 """Pairs of a module, named below its package, and a name in it. An empty name stands for the module itself."""
@@ -52,7 +52,7 @@ def used(src: Path) -> dict[str, Interface]:
 
 
 def _imports(module: Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(ast.parse(module.path.read_text())):
+    for node in nodes(module.path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.house.source import SRC, modules
+from tests.house.source import SRC, modules, nodes
 from tests.house.source import imports as imports_of
 
 EVERYONE = {
@@ -151,12 +151,11 @@ def test_dataclasses_are_made_with_our_decorator() -> None:
 
 
 def _decorates(path: Path) -> bool:
-    tree = ast.parse(path.read_text())
     return any(
         isinstance(node, ast.ImportFrom)
         and node.module == "dataclasses"
         and any(alias.name == "dataclass" for alias in node.names)
-        for node in ast.walk(tree)
+        for node in nodes(path)
     )
 
 

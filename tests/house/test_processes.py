@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.house.source import SRC, Module, modules
+from tests.house.source import SRC, Module, modules, nodes
 
 MODULES = {
     "subprocess",
@@ -52,7 +52,7 @@ ALLOWED = {
 
 def starts(module: Module) -> Iterator[str]:
     """The names in a module that start a process."""
-    for node in ast.walk(ast.parse(module.path.read_text())):
+    for node in nodes(module.path):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names if alias.name in MODULES)
