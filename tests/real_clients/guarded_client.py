@@ -248,7 +248,9 @@ def guarded_client(client: Client, config: str = "") -> Generator[GuardedClient]
         folder = Path(os.path.realpath(made))
         (folder / "work").mkdir()
         (folder / "bin").mkdir()
-        guarded = GuardedClient(client=client, home=home, person=person_of(home), model=model, folder=folder)
+        person = person_of(home)
+        person.patience = TURN_SECONDS
+        guarded = GuardedClient(client=client, home=home, person=person, model=model, folder=folder)
         guarded._put_launcher(f"#!{sys.executable} -P\n{LAUNCHER}")  # pyright: ignore[reportPrivateUsage]
         _put_program(guarded)
         put_files(guarded.user_home, client.files(model.url))

@@ -27,6 +27,8 @@ class Person:
         self.home = home
         self.bearer = bearer
         self._url = home.url
+        self.patience = BOUND
+        """Seconds to wait for a question: some agents take longer than others to start on a busy machine."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -90,7 +92,7 @@ class Person:
             asked: list[Json] = await self.get("approvals", open=True)
             return next((approval for approval in asked if about in approval["title"]), None)
 
-        return await eventually(look)
+        return await eventually(look, self.patience)
 
     async def answer(self, approval: Json, answer: str, reason: str = "") -> httpx.Response:
         body = {"answer": answer, "digest": approval["digest"], "reason": reason}
