@@ -10,6 +10,7 @@ GROUPS = (
     module_group("restart", "A daemon that was killed, until the next one is ready.", "bench.restart"),
     module_group("read", "read_file beside a bare echo, write_file beside two commits.", "bench.file_tools"),
     module_group("command", "execute_command of `true`, beside a bare PTY child.", "bench.command"),
+    module_group("relay", "Calls forwarded to other MCP servers, beside other relays.", "bench.relay"),
     module_group("rules", "Decisions under 200 rules, and their share of a call.", "bench.rules"),
     module_group("storm", "1 GB of output through a terminal, beside a bare read loop.", "bench.storm"),
     module_group("cancel", "A person's Cancel, until the client has its result.", "bench.cancel"),
