@@ -33,7 +33,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 for line in sys.stdin.buffer:
     message = json.loads(line)
-    method, params = message.get("method"), message.get("params") or {}
+    method = message.get("method")
+    params: dict[str, Any] = message.get("params") or {}
     if params.get("name") == "wait":
         note(f"began {params['arguments']['text']}")
     elif method == "notifications/cancelled":
