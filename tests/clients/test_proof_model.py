@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from handrail.clients.proof_model import CALL_ID, DONE, ProofCall, ProofModel, proof_model
+from handrail.clients._proof_model import CALL_ID, DONE, ProofCall, ProofModel, proof_model
 
 Json = dict[str, Any]
 INPUT = {"command": "touch proof-1"}

@@ -16,10 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 
+from handrail.clients._proof_model import ProofCall, ProofModel, proof_model
 from handrail.clients.client_facts import Client, Machine, Setup
 from handrail.clients.connection_plan import connect, plan_connect
 from handrail.clients.connections import Connections
-from handrail.clients.proof_model import ProofCall, ProofModel, proof_model
 from handrail.clients.proof_recipes import RECIPES, ProofRecipe
 from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places

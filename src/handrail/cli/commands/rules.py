@@ -14,7 +14,7 @@ import typer
 
 from handrail.cli.client import Link, reach
 from handrail.cli.command_help import add_command, plain_app
-from handrail.cli.commands import accept_policy, rule_test
+from handrail.cli.commands import _rule_test, accept_policy
 from handrail.cli.exact import escape_line_breaks, exact_line
 from handrail.cli.failure import Failure
 from handrail.cli.folder import project, workspace
@@ -77,7 +77,7 @@ def add_to(app: typer.Typer) -> None:
     add_command(group, "enable", "handrail rules enable r1f")(enable)
     add_command(group, "move", "handrail rules move r1f --before r2a", "handrail rules move r1f --last")(move)
     add_command(group, "remove", "handrail rules remove r1f")(remove)
-    rule_test.add_to(group)
+    _rule_test.add_to(group)
     accept_policy.add_to(group)
     app.add_typer(group, name="rules")
 
