@@ -1,4 +1,4 @@
-"""Lists of a server that has no measure: how much of them is taken, and how often."""
+"""A server that starts slowly is used in a generation that it speaks. Lists without measure: how much of them is taken."""
 
 import json
 from collections import deque
@@ -13,7 +13,7 @@ from handrail.store.bell import Bell
 from handrail.store.values import Caller, Json
 from handrail.terminal.jsonrpc_messages import encode_message
 from handrail.upstream.no_client import NoClient
-from handrail.upstream.server_connection import LIST_BYTES, LIST_MAX, ServerConnection
+from handrail.upstream.server_connection import LEGACY, LIST_BYTES, LIST_MAX, MODERN, ServerConnection
 
 BOUND = 20.0
 CALLER = Caller(door="stdio", client="test", key="test", workspace=None)
@@ -49,6 +49,28 @@ class Line:
 
     def give_up(self, why: str) -> None:
         self.why = self.why or why
+
+
+class SlowLine(Line):
+    """A line to a server that misses the first request; it speaks one generation."""
+
+    def __init__(self, *, is_legacy: bool) -> None:
+        super().__init__(lambda _: {})
+        self._is_legacy = is_legacy
+        self.methods: list[str] = []
+
+    def send(self, line: bytes) -> None:
+        message = json.loads(line)
+        self.methods.append(message["method"])
+        number = message.get("id")
+        if len(self.methods) == 1 or number is None:
+            return
+        if (message["method"] == "initialize") != self._is_legacy:
+            self.say(id=number, error={"code": -32022, "message": "unknown here"})
+        elif self._is_legacy:
+            self.say(id=number, result={"protocolVersion": LEGACY, "capabilities": {}})
+        else:
+            self.say(id=number, result={"supportedVersions": [MODERN], "capabilities": {}})
 
 
 def connect(line: Line, group: TaskGroup) -> ServerConnection:
@@ -96,3 +118,27 @@ async def test_a_flood_of_changes_waits_as_one_refresh() -> None:
             group.cancel_scope.cancel()
 
     assert (first, line.asked) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("is_legacy", "asked"),
+    [
+        (True, ["server/discover", "initialize", "notifications/initialized"]),
+        (False, ["server/discover", "initialize", "server/discover"]),
+    ],
+    ids=["2025", "2026"],
+)
+async def test_a_server_that_misses_the_first_question_is_asked_for_both_generations(
+    is_legacy: bool, asked: list[str]
+) -> None:
+    line, connection = SlowLine(is_legacy=is_legacy), None
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            connection = connect(line, group)
+            group.start_soon(connection.run)
+            await connection.open(discovery_seconds=0.01)
+            group.cancel_scope.cancel()
+
+    assert connection is not None
+    assert (connection.protocol, line.methods) == (LEGACY if is_legacy else MODERN, asked)
+    assert not connection.refused_discovery  # it was slow, so the next one is asked again
