@@ -29,6 +29,9 @@ class Nowhere:
     def mask(self, text: str) -> str:
         return text
 
+    def reviews_results(self, server: str) -> bool:
+        return False
+
     async def forward(self, tool: ToolDefinition, arguments: Json, call: CallReport) -> Json:
         raise AssertionError
 
