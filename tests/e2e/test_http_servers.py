@@ -149,6 +149,7 @@ async def test_a_server_that_sends_nonsense_costs_only_its_own_calls(
         "endless": "a message of more than 32 MiB",
         "huge": "a message of more than 32 MiB",
         "cut": "ended the response before the answer",
+        "odd": "ended the response before the answer",
         "floods": "sent too many messages",
     }
     async with agent(served, trusted, person) as client, tasks() as group:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import anyio
 import httpx
 import pytest
 from tests.support.daemon_home import BOUND, Home, eventually, running_daemon
@@ -141,6 +142,30 @@ async def test_only_the_browser_of_this_sign_in_ends_it(person: Person, authoriz
     assert failed["state"] != "done"
 
 
+async def test_nonsense_on_the_way_back_does_not_end_a_sign_in(
+    person: Person, authorization: Authorization
+) -> None:
+    url = await begin(person)
+    back = urlsplit(parse_qs(urlsplit(url).query)["redirect_uri"][0])
+    stream = await anyio.connect_tcp(str(back.hostname), int(back.port or 0))
+    async with stream:
+        await stream.send(b"GET //[ HTTP/1.1\r\n\r\n")
+        answer = await stream.receive()
+    pending = await state(person)
+    back_again = await browse(url)
+
+    assert b"400" in answer
+    assert (pending["state"], back_again.status_code) == ("pending", 200)
+
+
+async def test_a_lifetime_that_no_clock_has_is_not_taken(
+    person: Person, authorization: Authorization
+) -> None:
+    authorization.seconds = 10**400
+    assert (await sign_in(person)).status_code == 200
+    assert (await state(person))["state"] == "done"
+
+
 async def test_a_sign_in_is_forgotten(
     served: Home, person: Person, trusted: Path, authorization: Authorization
 ) -> None:
@@ -160,3 +185,16 @@ async def test_a_sign_in_is_forgotten(
         return (await state(person))["state"] == "needed" or None
 
     await eventually(is_needed)
+
+
+async def test_a_server_with_a_session_can_be_removed(
+    served: Home, person: Person, trusted: Path, authorization: Authorization
+) -> None:
+    await sign_in(person)
+    async with agent(served, trusted, person) as client:
+        used = await call(client.client, "private__echo", text="x")
+        removed = await person.ask("DELETE", "servers/private")
+        still_there = await person.get("logins")
+
+    assert said(used) == "x"
+    assert (removed.status_code, still_there) == (204, [])

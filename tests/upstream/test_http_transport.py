@@ -1,11 +1,14 @@
 """Server-sent events and headers of MCP over HTTP."""
 
 import base64
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from handrail.framing import LineTooLong
-from handrail.upstream.http_transport import EventParser, encode_header
+from handrail.upstream._argument_headers import TOOLS_MAX, ArgumentHeaders
+from handrail.upstream.http_transport import EventParser, encode_header, plain_header
 
 STREAM = (
     b": a comment\r\n\r\nevent: message\r\nid: 1\r\nretry: 250\r\ndata: {\r\ndata: }\r\n\r\n"
@@ -45,3 +48,30 @@ def test_a_header_has_any_text() -> None:
     assert encode_header("tool name") == "tool name"
     for value in ("é", " x", "a\nb", "=?base64?eA==?="):
         assert base64.b64decode(encode_header(value)[9:-2]).decode() == value
+
+
+@pytest.mark.parametrize("value", ["é", "a\nb", " x", "", "x" * 1001])
+def test_what_no_header_can_have_is_not_sent_back(value: str) -> None:
+    assert plain_header(value) == ""
+    assert plain_header("1f-2") == "1f-2"
+
+
+@pytest.mark.parametrize("token", ["é", "a b", "x\r\nAuthorization", "", 7])
+def test_an_argument_is_sent_only_in_a_header_that_can_be(token: object) -> None:
+    headers = ArgumentHeaders()
+    _note(headers, {"t": token, "u": "Region"})
+
+    assert headers.build("t", {"arguments": {"place": "here"}}) == {}
+    assert headers.build("u", {"arguments": {"place": "a\r\nb"}}) == {
+        "Mcp-Param-Region": "=?base64?YQ0KYg==?="
+    }
+    _note(headers, {str(number): "Region" for number in range(TOOLS_MAX)})
+    assert headers.build("u", {"arguments": {"place": "here"}}) == {}
+
+
+def _note(headers: ArgumentHeaders, wanted: Mapping[str, object]) -> None:
+    def describe(token: object) -> Any:
+        return {"type": "object", "properties": {"place": {"type": "string", "x-mcp-header": token}}}
+
+    tools: Any = [{"name": name, "inputSchema": describe(token)} for name, token in wanted.items()]
+    headers.note({"result": {"tools": tools}})

@@ -41,6 +41,8 @@ UNSENT_MAX = 2 * MESSAGE_MAX
 REDIRECTS_MAX = 3
 RESUMES_MAX = 5
 """Attempts to resume a stream that yield nothing new."""
+HEADER_MAX = 1000
+"""Characters of what a server wants to have sent back in a header."""
 RETRY_FIRST, RETRY_MAX = 1.0, 60.0
 """Seconds before a stream is opened again."""
 MODERN = "2026-07-28"
@@ -229,7 +231,7 @@ class HttpTransport:
         try:
             async with self._open("POST", exchange.headers, exchange.line) as response:
                 if method == "initialize":
-                    self._session = response.headers.get("mcp-session-id", "")[:1000]
+                    self._session = plain_header(response.headers.get("mcp-session-id", ""))
                 why = await self._read_reply(response, exchange, method)
         except httpx2.HTTPError as problem:
             why = f"{self.name} could not be reached, or broke off: {describe_http_error(problem)}."
@@ -322,7 +324,9 @@ class HttpTransport:
         if "method" not in message and message.get("id") == exchange.id:
             if method == "initialize":
                 result = message.get("result")
-                self._version = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
+                self._version = plain_header(
+                    str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
+                )
             elif method == "tools/list" and b"x-mcp-header" in line:
                 self._argument_headers.note(message)
             exchange.is_answered = True
@@ -433,7 +437,7 @@ class EventParser:
             case b"data":
                 self._data.append(value)
             case b"id" if b"\0" not in value:
-                self._id = value.decode(errors="replace")[:1000]
+                self._id = plain_header(value.decode(errors="replace"))
             case b"retry":
                 self._retry = value.decode(errors="replace")
             case _:  # a comment, or the name of the event: all are messages
@@ -470,6 +474,11 @@ def find_redirect(response: httpx2.Response) -> httpx2.URL | None:
     old, new = response.request.url, response.next_request.url
     same = (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port)
     return new if same and not new.userinfo else None
+
+
+def plain_header(value: str) -> str:
+    """What a server wants to have sent back in a header, if a header can have it; else empty."""
+    return value if len(value) <= HEADER_MAX and _SAFE.fullmatch(value) else ""
 
 
 def encode_header(value: str) -> str:

@@ -24,6 +24,8 @@ from handrail.upstream.http_transport import describe_http_error
 ANSWER_MAX = 1 << 20
 """Bytes of an answer."""
 ANSWER_SECONDS = 15.0
+LIFETIME_MAX = 1e10
+"""Seconds for which a token may be issued. More, or what is no number, counts as not said."""
 _RESOURCE_METADATA = re.compile(r'resource_metadata="([^"\s]{1,2000})"')
 _SCOPE = re.compile(r'\bscope="([^"]{1,2000})"')
 
@@ -214,7 +216,9 @@ class OAuthClient:
         return Tokens(
             access=access,
             refresh=refresh if isinstance(refresh, str) else "",
-            lifetime=float(seconds) if isinstance(seconds, int | float) else None,
+            lifetime=float(seconds)
+            if isinstance(seconds, int | float) and 0 <= seconds < LIFETIME_MAX
+            else None,
         )
 
     def _endpoint(self, metadata: Json, name: str, *, optional: bool = False) -> str:
@@ -278,7 +282,7 @@ class OAuthClient:
                         if len(body) > ANSWER_MAX:
                             raise OAuthError(f"The answer of {url[:200]} is too long.")
                     return response.status_code, _read_object(bytes(body))
-        except (httpx2.HTTPError, TimeoutError) as problem:
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as problem:
             why = describe_http_error(problem) if isinstance(problem, httpx2.HTTPError) else "no answer"
             raise OAuthError(f"Handrail could not {purpose} at {url[:200]}: {why}.") from None
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, field
 from html import escape
 from typing import Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import anyio
 import httpx2
@@ -125,6 +125,8 @@ class OAuthSignIns:
 
     async def headers(self, name: str, challenge: str, refused: str) -> Mapping[str, str]:
         """The `Authorization` for a server, renewed if needed; none if it did not ask for one. Raises Unauthorized."""
+        if name not in self:  # a person removed it, and its session ends
+            raise Unauthorized(f"{name} was removed.")
         sign_in = await self._load(name)
         async with sign_in.lock:
             tokens = sign_in.tokens
@@ -195,6 +197,8 @@ class OAuthSignIns:
             except Exception:
                 log.exception("the sign-in to %s failed", section.name)
                 sign_in.problem = "This is a fault in Handrail; its log has the details."
+                if not is_told:
+                    raise OAuthError(sign_in.problem) from None
             finally:
                 if sign_in.pending is scope:
                     sign_in.pending = None
@@ -372,9 +376,10 @@ async def _read_query(stream: SocketStream) -> dict[str, str] | None:
     except (TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError):
         return None
     words = data.split(b"\r\n", 1)[0].decode("ascii", errors="replace").split(" ")
-    if len(words) != 3 or words[0] != "GET" or urlsplit(words[1]).path != "/callback":
+    path, _, query = words[1].partition("?") if len(words) == 3 else ("", "", "")
+    if words[0] != "GET" or path != "/callback":
         return None
-    return {name: values[0] for name, values in parse_qs(urlsplit(words[1]).query).items()}
+    return {name: values[0] for name, values in parse_qs(query).items()}
 
 
 async def _reply(stream: SocketStream, status: int, words: str) -> None:

@@ -1,22 +1,21 @@
 """The state of MCP servers: each running one, delays after failures, and what a person wants to know."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import field
 
 import anyio
 
 from handrail.config import McpServerSection
+from handrail.gate.tool import Refusal
 from handrail.lazy_dataclass import dataclass
+from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.pipe_process import PipeProcess
 from handrail.terminal.terminal import Terminal
 from handrail.upstream._transports import Transport
 from handrail.upstream.server_connection import ClientLink, ServerConnection
 
-RETRY_FIRST = 1.0
-RETRY_MAX = 60.0
-"""Delays before a server that failed is started again: the first, and the longest."""
-STABLE_SECONDS = 30.0
-"""A server that ran this long did not fail at its start: its next start is not delayed."""
+log = logging.getLogger(__name__)
 
 
 @dataclass()
@@ -33,8 +32,6 @@ class ServerState:
     """The last lines of its standard error."""
     refused: tuple[str, ...] = ()
     """Tools that cannot be offered, with the reason."""
-    is_legacy: bool = False
-    """It speaks MCP 2025 only, so it is not asked for 2026-07-28 again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +62,9 @@ class RunningServer:
     """Requests in progress."""
     leaving: bool = False
     """Its client has left: it ends with the last request."""
-    ended_by_discovery: bool = False
-    """It ended when it was asked for 2026-07-28. It can be started again for the handshake of MCP 2025."""
     why: str = ""
     since: float = 0.0
     stop: anyio.Event = field(default_factory=anyio.Event)
-
-    @property
-    def is_young(self) -> bool:
-        """Whether its end would be a failure of its start."""
-        return self.since == 0 or anyio.current_time() - self.since < STABLE_SECONDS
 
     def describe_use(self, mask: Callable[[str], str]) -> ServerUse:
         process = process_of(self.transport)
@@ -88,6 +78,15 @@ class RunningServer:
     def end(self, why: str) -> None:
         self.why = self.why or why
         self.stop.set()
+
+    def fail(self, problem: Exception) -> None:
+        """Note why it does not run. A fault of ours is logged."""
+        name = self.section.name
+        if isinstance(problem, KeeperError | Refusal):
+            self.problem = f"{name} could not be started. {problem}"
+            return
+        log.error("the MCP server %s was ended by a fault", name, exc_info=problem)
+        self.problem = f"{name} was ended by a fault in Handrail; its log has the details."
 
     def serve(self, link: ClientLink) -> None:
         """Go on for this link of the client, unless the client has left: its last calls use the link they began with."""
@@ -109,12 +108,6 @@ class Retry:
     failures: int = 0
     at: float = 0.0
     problem: str = ""
-
-    def add(self, problem: str) -> None:
-        """Delay the next start: not after the first failure, then longer and longer."""
-        delay = min(RETRY_MAX, RETRY_FIRST * 2**self.failures) if self.failures else 0.0
-        self.failures = min(self.failures + 1, 20)
-        self.at, self.problem = anyio.current_time() + delay, problem
 
 
 def process_of(transport: Transport | None) -> Terminal | None:

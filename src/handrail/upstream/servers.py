@@ -22,7 +22,6 @@ from handrail.store.bell import Bell
 from handrail.store.journal import Journal
 from handrail.store.mcp_servers import PinnedServer, ServerEnded, ServerStarted
 from handrail.store.values import Caller, Json
-from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.terminal import Terminal
 from handrail.terminal.terminals import Terminals
 from handrail.upstream._tool_pins import ToolPins
@@ -45,6 +44,11 @@ log = logging.getLogger(__name__)
 
 CONNECTIONS_MAX = 400
 """Running servers of all clients: bounds memory and processes."""
+RETRY_FIRST = 1.0
+RETRY_MAX = 60.0
+"""Delays before a server that failed is started again: the first, and the longest."""
+STABLE_SECONDS = 30.0
+"""A server that ran this long did not fail at its start: its next start is not delayed."""
 NOT_ACCEPTED = (
     "A person has not accepted config.toml yet, so no MCP server is started. `handrail status` tells how."
 )
@@ -244,10 +248,6 @@ class Servers:
         running.users += 1
         try:
             await running.started.wait()
-            if running.ended_by_discovery:  # this time it is not asked for 2026-07-28
-                async with self.using(name, key, link) as connection:
-                    yield connection
-                return
             if running.connection is None:
                 raise Refusal(running.problem)
             yield running.connection
@@ -285,7 +285,7 @@ class Servers:
 
     async def restart(self, name: str, why: str = "A person restarted it.") -> None:
         """End all processes of a server; the next use starts it again, without delay."""
-        self._state(name).has_failed = self._state(name).is_legacy = False
+        self._state(name).has_failed = False
         self._retries = {at: each for at, each in self._retries.items() if at[0] != name}
         for running in [each for each in self._running.values() if each.section.name == name]:
             running.end(why)
@@ -334,8 +334,8 @@ class Servers:
                 await self._serve(running, transport)
             finally:
                 transport.close()
-        except (KeeperError, Refusal) as problem:
-            running.problem = f"{name} could not be started. {problem}"
+        except Exception as problem:  # of this server alone: the others share the task group
+            running.fail(problem)
             self._note_failure(running)
         finally:
             del self._running[name, running.key]
@@ -366,20 +366,17 @@ class Servers:
 
     async def _open(self, running: RunningServer, connection: ServerConnection, transport: Transport) -> bool:
         """Shake hands; False if the server does not answer in time, or not as it should."""
-        seconds, state = running.section.start_seconds, self._state(connection.name)
-        asks_first = not running.link.is_legacy and not state.is_legacy
+        seconds = running.section.start_seconds
         try:
             with anyio.fail_after(seconds):
-                await connection.open(seconds / 2 if asks_first else 0.0)
+                await connection.open()
         except TimeoutError:
             running.problem = f"{connection.name} did not answer within {seconds:g} s of its start."
         except RpcError as error:
             running.problem = f"{connection.name} could not be started: {error.excerpt}"
         except ConnectionLost as lost:
             running.problem = f"{connection.name} could not be started: {lost}"
-        state.is_legacy = state.is_legacy or connection.refused_discovery
         if running.problem:
-            running.ended_by_discovery = connection.refused_discovery and transport.why is not None
             transport.give_up(running.problem)
             return False
         running.since = anyio.current_time()
@@ -401,8 +398,8 @@ class Servers:
         said = tuple(map(self.mask, transport.stderr_lines))
         process = process_of(transport)
         state.said = said or state.said
-        is_failure = running.is_young and not running.ended_by_discovery
-        if not running.stop.is_set() and self._group is not None and is_failure:
+        is_young = running.since == 0 or anyio.current_time() - running.since < STABLE_SECONDS
+        if not running.stop.is_set() and self._group is not None and is_young:
             running.problem = running.problem or why
             self._note_failure(running)
         with suppress(Unwritable):
@@ -422,9 +419,13 @@ class Servers:
         return self.states.setdefault(name, ServerState())
 
     def _note_failure(self, running: RunningServer) -> None:
-        self._retries.setdefault((running.section.name, running.key), Retry()).add(running.problem)
+        """Delay the next start for this client: not the first one, then longer and longer."""
+        retry = self._retries.setdefault((running.section.name, running.key), Retry())
+        delay = min(RETRY_MAX, RETRY_FIRST * 2**retry.failures) if retry.failures else 0.0
+        retry.failures = min(retry.failures + 1, 20)
+        retry.at, retry.problem = anyio.current_time() + delay, running.problem
         state = self._state(running.section.name)
-        state.last_problem, state.has_failed, state.is_legacy = running.problem, True, False
+        state.last_problem, state.has_failed = running.problem, True
 
     def _note_start(
         self, running: RunningServer, connection: ServerConnection, process: Terminal | None

@@ -293,7 +293,19 @@ def _is_new(scope: Scope) -> bool:
     return dict(scope["headers"]).get(b"mcp-protocol-version", b"").startswith(b"2026")
 
 
-BAD_TOOLS = ("elsewhere", "nothing", "page", "fails", "endless", "huge", "cut", "floods", "hangs", "echo")
+BAD_TOOLS = (
+    "elsewhere",
+    "nothing",
+    "page",
+    "fails",
+    "endless",
+    "huge",
+    "cut",
+    "odd",
+    "floods",
+    "hangs",
+    "echo",
+)
 
 
 async def bad(request: Request) -> Response:  # noqa: C901, PLR0911, PLR0912 - a case for each habit
@@ -314,7 +326,9 @@ async def bad(request: Request) -> Response:  # noqa: C901, PLR0911, PLR0912 - a
         case "initialize", _:
             about = {"name": "bad", "version": "1"}
             version = params["protocolVersion"]
-            return reply({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about})
+            found = reply({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about})
+            found.headers["mcp-session-id"] = "sess\xefon"  # no header that a client can send back
+            return found
         case "tools/list", _:
             return reply({"tools": [{"name": each, "inputSchema": {"type": "object"}} for each in BAD_TOOLS]})
         case _, "elsewhere":
@@ -331,6 +345,10 @@ async def bad(request: Request) -> Response:  # noqa: C901, PLR0911, PLR0912 - a
             return StreamingResponse(repeat(b" " * 65536), media_type="application/json")
         case _, "cut":
             return StreamingResponse(repeat(b"data: {}\n\n", 3), media_type="text/event-stream")
+        case _, "odd":
+            return StreamingResponse(
+                repeat("id: événement\ndata: {}\n\n".encode(), 1), media_type="text/event-stream"
+            )
         case _, "floods":
             note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "noise"}}
             event = b"data: " + json.dumps(note).encode() + b"\n\n"
