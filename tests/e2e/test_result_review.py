@@ -8,7 +8,7 @@ import mcp_types as types
 import pytest
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.mcp_client import agent
-from tests.support.person_client import Person, person_of
+from tests.support.person_client import Person, person_of, reader
 from tests.support.relayed_servers import call, said, section, tasks, value
 from tests.support.task_client import MODERN, task_client
 
@@ -177,3 +177,27 @@ async def test_a_result_that_waits_as_the_daemon_is_killed_is_withheld(
 
     assert record["status"] == "interrupted"
     assert "result, which is withheld" in record["message"]
+
+
+async def test_a_command_line_that_only_watches_does_not_see_what_is_reviewed(
+    served: Home, person: Person, trusted: Path
+) -> None:
+    """An agent runs such a one: it must not get there what is held back from it."""
+    with reader(served) as bearer:
+        watcher = Person(served, bearer)
+        async with task_client(served, trusted, MODERN) as client:
+            task = await client.start("seen__echo", text="hello")
+            question = await person.question("seen echo")
+            path = f"approvals/{question['id']}"
+            seen = [
+                (await watcher.get(path))["preview"],
+                *(each["preview"] for each in await watcher.get("approvals", open="true")),
+                *(each["preview"] for each in (await watcher.get("state"))["approvals"]),
+            ]
+            await person.answer(question, "deny")
+            await client.result(task)
+            seen += [(await watcher.get(path))["preview"]]
+            seen += [(await watcher.get(f"calls/{task['taskId']}"))["preview"]]
+
+    assert question["preview"]["text"] == "hello"
+    assert [(each["kind"], each["text"]) for each in seen] == [("result", "")] * 5

@@ -11,12 +11,13 @@ from handrail.gate.draft import canonical_json, seal
 from handrail.gate.feedback import join_comments
 from handrail.store.actor import HANDRAIL
 from handrail.store.events import ApprovalOpened
-from handrail.store.values import Json, Result, ResultPreview
+from handrail.store.values import Json, Preview, Result, ResultPreview
 
 EDITED = "A person changed this result before you got it."
 HAS_RUN = "It has run already, so its input cannot be changed and no rule can decide it. Change the text of its result instead."
 WHY = "The result waits for a review, as `review_results` of this server says."
 STOPPED_REVIEW = "This ran, and Handrail stopped while a person looked at its result, which is withheld. Do not repeat it to see that."
+HIDDEN = "Only a person sees what the server returned."
 _DO_NOT_REPEAT = "The call itself has run: do not repeat it to see the result."
 
 
@@ -32,6 +33,13 @@ def open_review(id: str, call: Call, preview: ResultPreview) -> ApprovalOpened:
         why=WHY,
         preview=preview,
     )
+
+
+def hide_result(preview: Preview | None) -> Preview | None:
+    """The preview for those who only watch, an agent's command line among them: without what a server returned."""
+    if not isinstance(preview, ResultPreview):
+        return preview
+    return ResultPreview(server=preview.server, is_error=preview.is_error, text="", notes=(HIDDEN,))
 
 
 def is_review(approval: Approval) -> bool:
@@ -54,7 +62,8 @@ def reviewed_outcome(approval: Approval, outcome: Outcome, answer: Answer | None
         return Outcome(ending="failed", by=HANDRAIL, message=message)
     if answer.kind == "deny":
         reason = join_comments(answer.reason, answer.comments)
-        text = f"The result of this call is withheld. {_DO_NOT_REPEAT}"
+        words = f" Reason: {reason}" if reason else " No reason was given."
+        text = f"The result of this call is withheld by {answer.by}.{words} {_DO_NOT_REPEAT}"
         withheld = Result(text=text, data={"result_withheld": True})
         return Outcome(ending="denied", by=answer.by, message=reason, result=withheld)
     if answer.content is None:

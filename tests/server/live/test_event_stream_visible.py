@@ -9,6 +9,7 @@ from handrail.store.events import (
     ActivityStarted,
     AgentEnded,
     ApprovalAnswered,
+    ApprovalOpened,
     Entry,
     Event,
     OperationEnded,
@@ -20,7 +21,7 @@ from handrail.store.events import (
     ThreadOpened,
     ThreadRenamed,
 )
-from handrail.store.values import Comment, Owner, Rule
+from handrail.store.values import Comment, Owner, ResultPreview, Rule
 
 PERSON = Person(place="page", approves=True)
 WATCHER = Person(place="command line", approves=False)
@@ -51,6 +52,16 @@ SECRET = "only for people"
             input={"command": SECRET},
             content=SECRET,
             comments=(Comment(line=1, text=SECRET),),
+        ),
+        ApprovalOpened(
+            approval="a1",
+            call="c1",
+            digest="d",
+            claims=(),
+            risk="medium",
+            reasons=(),
+            why="",
+            preview=ResultPreview(server="far", text=SECRET, structured=SECRET, notes=(SECRET,)),
         ),
         ThreadOpened(thread="h1", workspace="/w", title=SECRET, agent="demo", by="me"),
         ThreadRenamed(thread="h1", title=SECRET, by="me"),

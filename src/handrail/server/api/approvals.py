@@ -14,7 +14,7 @@ from handrail.gate.approval import Answer, Approval, format_age
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.person_actions import AllowResult, CurrentProposal, EditPreview
-from handrail.gate.result_review import HAS_RUN, is_review
+from handrail.gate.result_review import HAS_RUN, hide_result, is_review
 from handrail.gate.risk import CallAssessment, assess_call
 from handrail.gate.rules.policy import Policy
 from handrail.gate.rules.suggestions import (
@@ -25,6 +25,7 @@ from handrail.gate.rules.suggestions import (
     suggest_rules,
 )
 from handrail.lazy_dataclass import dataclass
+from handrail.server.access import Person
 from handrail.server.api.approval_models import (
     AllowedLow,
     AllowLowBody,
@@ -51,15 +52,17 @@ def routes(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/approvals", response_model=list[ApprovalView])
-    async def approvals(open: bool = False) -> Response:
+    async def approvals(request: Request, open: bool = False) -> Response:
         if open:
-            return as_json(await load_open_views(context), list[ApprovalView])
-        records = await context.records.approvals.find(open_only=False)
-        return as_json(await load_views(context, records), list[ApprovalView])
+            views = await load_open_views(context)
+        else:
+            views = await load_views(context, await context.records.approvals.find(open_only=False))
+        return as_json(filter_approvals(views, person_of(request)), list[ApprovalView])
 
     @router.get("/approvals/{id}")
-    async def approval(id: str) -> ApprovalView:
-        return await load_view(context, id)
+    async def approval(id: str, request: Request) -> ApprovalView:
+        (view,) = filter_approvals([await load_view(context, id)], person_of(request))
+        return view
 
     @router.post("/approvals/{id}/answer")
     async def answer(id: str, body: AnswerBody, request: Request) -> ApprovalView:
@@ -314,6 +317,13 @@ async def load_open_views(context: ServerContext) -> list[ApprovalView]:
     return await load_views(
         context, [record for record in records if find_held_approval(context.gate, record)]
     )
+
+
+def filter_approvals(views: Sequence[ApprovalView], person: Person) -> list[ApprovalView]:
+    """The views without what this person may not see."""
+    if person.approves:
+        return list(views)
+    return [view.model_copy(update={"preview": hide_result(view.preview)}) for view in views]
 
 
 async def _build_context(context: ServerContext, record: ApprovalRecord, trusted: bool) -> ApprovalContext:

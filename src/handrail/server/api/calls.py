@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
+from handrail.gate.result_review import hide_result
 from handrail.server.api._call_export import EXPORT_TYPES, write_calls
 from handrail.server.api.approval_models import Usual
 from handrail.server.api.call_models import (
@@ -64,9 +65,11 @@ def routes(context: ServerContext) -> APIRouter:
         return _views(context, await _table(context, request).find(q or "", where, before, limit))
 
     @router.get("/calls/{id}")
-    async def call(id: str) -> CallDetail:
+    async def call(id: str, request: Request) -> CallDetail:
         detail = await _get_call_history(context, id)
-        return call_detail(detail, context.gate.open.get(id), context.gate, context.terminals)
+        view = call_detail(detail, context.gate.open.get(id), context.gate, context.terminals)
+        shown = view.preview if person_of(request).approves else hide_result(view.preview)
+        return view.model_copy(update={"preview": shown})
 
     @router.post("/calls/{id}/cancel")
     async def cancel(id: str, request: Request) -> Forced:

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from handrail import __version__
 from handrail.server.api import calls
-from handrail.server.api.approvals import load_open_views
+from handrail.server.api.approvals import filter_approvals, load_open_views
 from handrail.server.api.call_models import CallView, LiveEntries, State
 from handrail.server.api.daemon_models import Health
 from handrail.server.api.models import as_json, now_ms
@@ -48,7 +48,7 @@ def routes(context: ServerContext) -> APIRouter:
             calls=open_calls,
             recent=[calls.call_view(call, None) for call in newest if call.id not in context.gate.open],
             terminals=await build_views(context, running, person_of(request)),
-            approvals=await load_open_views(context),
+            approvals=filter_approvals(await load_open_views(context), person_of(request)),
         )
         return as_json(snapshot, State)
 

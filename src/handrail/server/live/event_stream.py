@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 from fastapi import APIRouter, WebSocket
 
+from handrail.gate.result_review import hide_result
 from handrail.server.access import Person
 from handrail.server.api.call_models import LiveEntries
 from handrail.server.api.client_models import ClientView, build_client_views
@@ -25,6 +26,7 @@ from handrail.store.events import (
     ActivityStarted,
     AgentEnded,
     ApprovalAnswered,
+    ApprovalOpened,
     Entry,
     Event,
     OperationEnded,
@@ -134,5 +136,7 @@ def filter_terminal(view: TerminalView, person: Person) -> TerminalView:
 
 
 def _hide_fields(event: Event) -> Event:
+    if isinstance(event, ApprovalOpened):
+        return replace(event, preview=hide_result(event.preview))
     hidden = _HIDDEN_FIELDS.get(type(event))
     return replace(event, **hidden) if hidden else event
