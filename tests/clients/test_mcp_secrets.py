@@ -28,6 +28,7 @@ CREDENTIALS = [
     ("DATABASE_URL", "postgres://me:pw@localhost/db"),
     ("URL", "https://x.example/?key=1"),
     ("LONG", "word" * 20),
+    ("NODE_PATH", "/home/somebody/with-a-long-name/node_modules:/usr/lib"),  # judged in linear time
 ]
 
 
