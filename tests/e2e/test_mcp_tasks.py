@@ -228,12 +228,14 @@ async def test_a_question_of_a_server_is_put_into_the_task_and_answered_there(
             return state if state["status"] == "input_required" else None
 
         asked = await eventually(asks)
+        repeated = await client.start("free__asks")
         (name,) = asked["inputRequests"]
         answer = {name: {"action": "accept", "content": {"name": "Ada"}}, "q99": {}}
         await client.send("tasks/update", taskId=task["taskId"], inputResponses=answer)
         result = await client.result(task)
 
     assert asked["inputRequests"][name]["method"] == "elicitation/create"
+    assert repeated["taskId"] == task["taskId"]
     assert who.asked == []
     assert "Ada" in said(result)
 

@@ -4,6 +4,8 @@ Two forms: in MCP 2025-11-25 a request asks for a task, and is answered at once.
 extension, and gets a task for a call that would be handed back. State and result are those of the call on record.
 """
 
+import json
+import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,6 +41,8 @@ from handrail.store.records import Records
 from handrail.store.values import Caller, Json
 from handrail.terminal.jsonrpc_messages import encode_message
 
+log = logging.getLogger(__name__)
+
 EXTENSION = "io.modelcontextprotocol/tasks"
 """The name of the tasks extension of MCP 2026-07-28."""
 WITH_TASKS = "2025-11-25"
@@ -47,6 +51,8 @@ POLL_MS = 1000
 """The interval at which a client is advised to ask for a task."""
 KEPT_BYTES = 32 << 20
 """Answers of ended tasks that are kept whole: images and other content that is not recorded. Bounds memory."""
+ANSWER_BYTES = 1024
+"""What an answer counts beside its content."""
 PAGE = 100
 """Tasks on one page of `tasks/list`."""
 CAPABILITY = types.ServerTasksCapability(
@@ -109,9 +115,13 @@ def set_task_support(tool: Json, version: str) -> Json:
 class _Answer:
     """What the record of a call leaves out."""
 
-    relayed: Json | None
+    relayed: bytes
+    """As JSON, whose size is known: as objects, a small message can take thirty times its bytes. Empty for none."""
     image: Image | None
-    size: int
+
+    @property
+    def size(self) -> int:
+        return ANSWER_BYTES + len(self.relayed) + (len(self.image.content) if self.image else 0)
 
 
 class Tasks:
@@ -123,6 +133,7 @@ class Tasks:
         self._group: TaskGroup | None = None
         self._watched: set[str] = set()
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
+        self._kept_bytes = 0
         self._requests: dict[str, tuple[str, ForwardedRequest]] = {}
         """Open tasks of other servers' tools: the client's key and its request, by call."""
         self.on_change: list[Callable[[str], None]] = []
@@ -182,7 +193,7 @@ class Tasks:
         call, is_asked = reply.call, asks_for_task(context)
         if not is_asked and (reply.outcome is not None or not declares_tasks(context)):
             return None
-        if request is not None and reply.outcome is None:
+        if request is not None and reply.outcome is None and call.id not in self._requests:
             request.is_task, request.on_ask = True, lambda: self._announce(call.id)
             self._requests[call.id] = (key, request)
         self.watch(call, context if is_asked else None)
@@ -239,7 +250,8 @@ class Tasks:
         outcome = cast("Outcome", call.outcome)
         kept = self._answers.get(call.id)
         if kept is not None:
-            call.relayed, call.image = kept.relayed, kept.image
+            call.relayed = json.loads(kept.relayed) if kept.relayed else None
+            call.image = kept.image
         if outcome.ending == "interrupted":
             return "failed", {"error": {"code": types.INTERNAL_ERROR, "message": outcome.message}}
         try:
@@ -300,14 +312,17 @@ class Tasks:
     async def _watch(self, call: Call, context: Context | None) -> None:
         with suppress(Unwritable):
             await call.settled()
-        self._keep(call)
         self._requests.pop(call.id, None)
         self._watched.discard(call.id)
-        self._announce(call.id)
-        if context is not None:
-            with suppress(MCPError):
-                state = await self.describe(call.id, call.caller, WITH_TASKS)
-                await _notify(context, state)
+        try:
+            self._keep(call)
+            self._announce(call.id)
+            if context is not None:
+                await _notify(context, await self.describe(call.id, call.caller, WITH_TASKS))
+        except MCPError:
+            return
+        except Exception:  # costs this notification: all tasks share the task group
+            log.exception("the end of task %s could not be announced", call.id)
 
     def _announce(self, id: str) -> None:
         for announce in self.on_change:
@@ -315,12 +330,14 @@ class Tasks:
 
     def _keep(self, call: Call) -> None:
         """Keep what is not recorded of an answer, of the latest calls."""
-        if call.relayed is None and call.image is None:
+        if (call.relayed is None and call.image is None) or call.id in self._answers:
             return
-        size = len(call.image.content) if call.image else len(encode_message(call.relayed))
-        self._answers[call.id] = _Answer(call.relayed, call.image, size)
-        while sum(each.size for each in self._answers.values()) > KEPT_BYTES:
-            self._answers.popitem(last=False)
+        relayed = b"" if call.relayed is None else encode_message(call.relayed)
+        answer = self._answers[call.id] = _Answer(relayed, call.image)
+        self._kept_bytes += answer.size
+        while self._kept_bytes > KEPT_BYTES:
+            _, dropped = self._answers.popitem(last=False)
+            self._kept_bytes -= dropped.size
 
 
 def _check_generation(context: Context, *versions: str) -> None:
