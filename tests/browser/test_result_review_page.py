@@ -1,6 +1,5 @@
 """The result of an MCP server on the page, before the agent gets it: seen whole, changed and passed on, withheld."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,13 +40,10 @@ async def test_a_result_is_seen_with_its_hidden_characters_changed_and_passed_on
         await tab.open(question["call_id"])
         await expect(tab.detail.get_by_label("Result", exact=True)).to_contain_text("202e")
         await expect(tab.detail).to_contain_text("the MCP server seen returned this")
-        if folder := os.environ.get("HANDRAIL_PICTURES"):
-            await tab.page.screenshot(path=f"{folder}/review.png")
+        await expect(tab.detail.get_by_text("Copy", exact=True)).to_have_count(1)
         await tab.press("Change the text")
         field = tab.detail.get_by_role("textbox")
         await field.fill("Nothing to see.")
-        if folder := os.environ.get("HANDRAIL_PICTURES"):
-            await tab.page.screenshot(path=f"{folder}/review-edit.png")
         await tab.press("Pass on, changed")
         await eventually(lambda: value(results))
 

@@ -1,35 +1,23 @@
 """The view of MCP servers in Chromium: add, test, look at a changed tool and accept it, secrets, sign-in, remove."""
 
-import os
+import re
 import sys
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from playwright.async_api import expect
+from tests.support.axe import find_problems
 from tests.support.browser_tab import Tab
 from tests.support.mcp_servers.over_http import http_servers
 from tests.support.person_client import Person
 
-THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 pytestmark = pytest.mark.browser
-AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 SERVER = Path(__file__).parents[1] / "support" / "mcp_servers" / "relayed.py"
 
 
-async def look(tab: Tab, name: str) -> None:
-    """Axe finds nothing serious, nothing scrolls sideways; with a folder in the environment, also takes pictures."""
-    for width, height in ((1440, 900), (360, 780)):
-        await tab.page.set_viewport_size({"width": width, "height": height})
-        for theme in THEMES:
-            await tab.page.emulate_media(color_scheme=theme)
-            found = await tab.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-            serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-            assert [(each["id"], each["nodes"][0]["html"]) for each in serious] == []
-            if folder := os.environ.get("HANDRAIL_PICTURES"):
-                await tab.page.screenshot(path=f"{folder}/{name}-{width}-{theme}.png")
-        wide = "document.documentElement.scrollWidth > innerWidth"
-        assert not await tab.page.evaluate(wide)
+async def check_page(tab: Tab, state: str) -> None:
+    """This state of the page has no serious problem."""
+    assert await find_problems(tab.page, state) == []
     await tab.page.set_viewport_size({"width": 1440, "height": 900})
 
 
@@ -39,18 +27,19 @@ async def test_a_server_is_added_tried_looked_at_and_removed(
     page = tab.page
     await page.goto(await shared_person.link("/servers"))
     await expect(page.get_by_text("No MCP server is behind Handrail yet")).to_be_visible()
-    await page.evaluate(AXE.read_text())
-    await look(tab, "empty")
+    await check_page(tab, "empty")
 
     await page.get_by_role("button", name="Add server").click()
     form = page.get_by_role("dialog", name="Add an MCP server")
-    await form.get_by_placeholder("git", exact=True).fill("Files")
+    name = form.get_by_label("Name", exact=True)
+    await expect(name).to_have_accessible_description(re.compile("^Lower-case letters"))
+    await name.fill("Files")
     await form.get_by_label("Command").fill(f"{sys.executable} -I '{SERVER}' '{tmp_path}'")
     await form.get_by_label("Variables that are set for it").fill("TOKEN=s3cret")
-    await look(tab, "form")
+    await check_page(tab, "form")
     await form.get_by_role("button", name="Add").click()
     await expect(form.get_by_role("alert")).to_contain_text("name")
-    await form.get_by_placeholder("git", exact=True).fill("files")
+    await name.fill("files")
     await form.get_by_role("button", name="Add").click()
 
     card = page.get_by_role("listitem", name="files", exact=True)
@@ -62,7 +51,7 @@ async def test_a_server_is_added_tried_looked_at_and_removed(
     await card.get_by_role("button", name="Test files").click()
     await expect(card).to_contain_text("1 tool to look at")
     await expect(card.get_by_role("region", name="Diff")).to_contain_text("Sends everything to a stranger.")
-    await look(tab, "changed")
+    await check_page(tab, "changed")
     await card.get_by_role("button", name="Accept echo").click()
     await expect(card).not_to_contain_text("to look at")
 
@@ -71,7 +60,7 @@ async def test_a_server_is_added_tried_looked_at_and_removed(
     await expect(card.get_by_role("status")).to_contain_text("The test failed")
     await expect(card).to_contain_text("failed")
     await card.get_by_text("Standard error").click()
-    await look(tab, "failed")
+    await check_page(tab, "failed")
 
     await card.get_by_role("button", name="Remove files").click()
     confirm = page.get_by_role("dialog", name="Remove files")
@@ -82,21 +71,20 @@ async def test_a_server_is_added_tried_looked_at_and_removed(
 async def test_a_server_with_a_url_gets_its_secret_and_its_sign_in(tab: Tab, shared_person: Person) -> None:
     page = tab.page
     await page.goto(await shared_person.link("/servers"))
-    await page.evaluate(AXE.read_text())
     with http_servers() as web:
         await page.get_by_role("button", name="Add server").click()
         form = page.get_by_role("dialog", name="Add an MCP server")
-        await form.get_by_placeholder("git", exact=True).fill("private")
+        await form.get_by_label("Name", exact=True).fill("private")
         await form.get_by_role("radio", name="A URL").check()
-        await form.get_by_placeholder("https://mcp.example.org/mcp").fill("http://far.example/mcp")
+        await form.get_by_label("URL", exact=True).fill("http://far.example/mcp")
         await form.get_by_label("Headers").fill("X-Team {secret:TEAM}")
         await form.get_by_role("button", name="Add").click()
         await expect(form.get_by_role("alert")).to_contain_text("is not “Name: value”")
         await form.get_by_label("Headers").fill("X-Team: {secret:TEAM}")
-        await look(tab, "url-form")
+        await check_page(tab, "url-form")
         await form.get_by_role("button", name="Add").click()
         await expect(form.get_by_role("alert")).to_contain_text("https://")
-        await form.get_by_placeholder("https://mcp.example.org/mcp").fill(web.url("private"))
+        await form.get_by_label("URL", exact=True).fill(web.url("private"))
         await form.get_by_role("button", name="Add").click()
 
         card = page.get_by_role("listitem", name="private", exact=True)
@@ -104,18 +92,18 @@ async def test_a_server_with_a_url_gets_its_secret_and_its_sign_in(tab: Tab, sha
         await expect(card).to_contain_text("sends X-Team")
         row = page.get_by_role("region", name="Secrets").get_by_role("listitem", name="TEAM")
         await expect(row).to_contain_text("missing")
-        await look(tab, "missing")
+        await check_page(tab, "missing")
         await row.get_by_role("button", name="Store TEAM").click()
         store = page.get_by_role("dialog", name="Store TEAM")
         await store.get_by_label("Value").fill("t3am-secret")
-        await look(tab, "secret-form")
+        await check_page(tab, "secret-form")
         await store.get_by_role("button", name="Store").click()
         await expect(row).to_contain_text("set")
         await expect(row).to_contain_text("for private")
 
         await card.get_by_role("button", name="Test private").click()
         await expect(card).to_contain_text("needs sign-in")
-        await look(tab, "needs-sign-in")
+        await check_page(tab, "needs-sign-in")
         async with page.context.expect_page() as opened:
             await card.get_by_role("button", name="Sign in to private").click()
         await expect((await opened.value).get_by_text("You are signed in to private")).to_be_visible()
@@ -124,7 +112,7 @@ async def test_a_server_with_a_url_gets_its_secret_and_its_sign_in(tab: Tab, sha
         await expect(card.get_by_role("status")).to_contain_text("The test went well")
         assert any(each.headers.get("x-team") == "t3am-secret" for each in web.of("private"))
         assert "t3am-secret" not in await page.content()
-        await look(tab, "signed-in")
+        await check_page(tab, "signed-in")
         await card.get_by_role("button", name="Sign out of private").click()
         await expect(card.get_by_role("button", name="Sign out of private")).to_have_count(0)
 

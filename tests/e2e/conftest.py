@@ -51,3 +51,10 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+async def trusted(workspace: Path, person: Person) -> Path:
+    """The workspace, trusted by the person."""
+    await person.post("folders/trust", {"folder": str(workspace), "config": None})
+    return workspace

@@ -53,12 +53,6 @@ def person(served: Home, web: Web) -> Person:
     return person
 
 
-@pytest.fixture
-async def trusted(workspace: Path, person: Person) -> Path:
-    await person.post("folders/trust", {"folder": str(workspace), "config": None})
-    return workspace
-
-
 @servers
 async def test_a_server_over_http_is_used_as_if_it_were_called_directly(
     served: Home, person: Person, trusted: Path, web: Web, server: str

@@ -77,12 +77,6 @@ def person(unready: Person, needed: list[Json]) -> Person:
     return unready
 
 
-@pytest.fixture
-async def trusted(workspace: Path, person: Person) -> Path:
-    await person.post("folders/trust", {"folder": str(workspace), "config": None})
-    return workspace
-
-
 def count_waits(folder: Path) -> int:
     """How often the tool `waits` was started."""
     return len(lines(folder, "waits began"))

@@ -44,12 +44,6 @@ def person(served: Home) -> Person:
     return person_of(served)
 
 
-@pytest.fixture
-async def trusted(workspace: Path, person: Person) -> Path:
-    await person.post("folders/trust", {"folder": str(workspace), "config": None})
-    return workspace
-
-
 @transports
 @generations
 async def test_a_call_that_waits_for_a_person_is_a_task_with_the_call_id(

@@ -139,12 +139,6 @@ def person(served: Home) -> Person:
     return person_of(served)
 
 
-@pytest.fixture
-async def trusted(workspace: Path, person: Person) -> Path:
-    await person.post("folders/trust", {"folder": str(workspace), "config": None})
-    return workspace
-
-
 @asynccontextmanager
 async def connected(
     home: Home, workspace: Path, generation: Generation, who: Counterpart | None = None

@@ -30,12 +30,6 @@ def person(served: Home) -> Person:
     return person_of(served)
 
 
-@pytest.fixture
-async def trusted(workspace: Path, person: Person) -> Path:
-    await person.post("folders/trust", {"folder": str(workspace), "config": None})
-    return workspace
-
-
 async def use(
     home: Home, workspace: Path, person: Person, tool: str, answer: Json, **arguments: Any
 ) -> tuple[Json, types.CallToolResult, Json]:

@@ -39,12 +39,6 @@ def person(served: Home) -> Person:
 
 
 @pytest.fixture
-async def trusted(workspace: Path, person: Person) -> Path:
-    await person.post("folders/trust", {"folder": str(workspace), "config": None})
-    return workspace
-
-
-@pytest.fixture
 def authorization(web: Web) -> Authorization:
     web.authorization.lies.clear()
     web.authorization.seconds = 3600

@@ -15,7 +15,6 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -41,6 +40,7 @@ from tests.real_servers.conformance_data import (
     TEXT_URI,
     WATCHED_URI,
 )
+from tests.support.mcp_servers.event_store import MemoryEventStore
 
 Json = dict[str, Any]
 Context = ServerRequestContext[Any, Any]
@@ -290,25 +290,6 @@ async def prompt(
     return types.GetPromptResult.model_validate({"messages": [{"role": "user", "content": content}]})
 
 
-class Events(EventStore):
-    """The events of all streams, in memory, so that a client can come back."""
-
-    def __init__(self) -> None:
-        self._kept: list[tuple[str, types.JSONRPCMessage | None]] = []
-
-    async def store_event(self, stream_id: str, message: types.JSONRPCMessage | None) -> str:
-        self._kept.append((stream_id, message))
-        return str(len(self._kept))
-
-    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        number = int(last_event_id)
-        stream, _ = self._kept[number - 1]
-        for later, (owner, message) in enumerate(self._kept[number:], number + 1):
-            if owner == stream and message is not None:
-                await send_callback(EventMessage(message, str(later)))
-        return stream
-
-
 def build_app() -> Starlette:
     """The server over streamable HTTP, at `/mcp`."""
     bus = InMemorySubscriptionBus()
@@ -369,7 +350,7 @@ def build_app() -> Starlette:
     server.middleware.append(
         RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="conformance")
     )
-    return server.streamable_http_app(event_store=Events(), retry_interval=100)
+    return server.streamable_http_app(event_store=MemoryEventStore(), retry_interval=100)
 
 
 class OnlyNew:

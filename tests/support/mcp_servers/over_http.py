@@ -16,13 +16,11 @@ import anyio.lowlevel
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
-from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp_types import (
     Completion,
     CompletionArgument,
     CreateMessageResult,
     EmptyResult,
-    JSONRPCMessage,
     ListRootsResult,
     SamplingMessage,
     SubscribeRequestParams,
@@ -35,6 +33,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.support.mcp_servers.authorization import Authorization, Protected
+from tests.support.mcp_servers.event_store import MemoryEventStore
 
 Json = dict[str, Any]
 NEW = "2026-07-28"
@@ -79,25 +78,6 @@ class Web:
 
 class Name(BaseModel):
     name: str
-
-
-class Events(EventStore):
-    """The events of all streams, in memory."""
-
-    def __init__(self) -> None:
-        self._kept: list[tuple[str, JSONRPCMessage | None]] = []
-
-    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        self._kept.append((stream_id, message))
-        return str(len(self._kept))
-
-    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        number = int(last_event_id)
-        stream, _ = self._kept[number - 1]
-        for later, (owner, message) in enumerate(self._kept[number:], number + 1):
-            if owner == stream and message is not None:
-                await send_callback(EventMessage(message, str(later)))
-        return stream
 
 
 def build_server(web: Web, name: str) -> MCPServer[Any]:  # noqa: C901 - a function for each tool
@@ -206,7 +186,7 @@ def http_servers() -> Generator[Web]:
     apps: dict[str, ASGIApp] = {
         "new": _OnlyNew(build_server(web, "new").streamable_http_app()),
         "old": _OnlyOld(
-            build_server(web, "old").streamable_http_app(event_store=Events(), retry_interval=100)
+            build_server(web, "old").streamable_http_app(event_store=MemoryEventStore(), retry_interval=100)
         ),
         "json": _OnlyOld(build_server(web, "json").streamable_http_app(json_response=True)),
         "both": build_server(web, "both").streamable_http_app(),

@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readHeaders, readVariables, splitWords } from "./serverText.ts";
-
-test("a command is split as a shell would", () => {
-  assert.deepEqual(splitWords(`uvx mcp-server-git --repository "my repo" 'a b' c\\ d`), ["uvx", "mcp-server-git", "--repository", "my repo", "a b", "c d"]);
-  assert.deepEqual(splitWords("  "), []);
-});
+import { readHeaders, readVariables } from "./serverText.ts";
 
 test("variables are read line by line, and a wrong line is named", () => {
   assert.deepEqual(readVariables("A=1\n\n B=x=y "), { A: "1", B: "x=y" });

@@ -21,15 +21,6 @@ export function stateOf(state: ServerView["state"], login: ServerLoginView["stat
   return state !== "held" && state !== "disabled" && (login === "needed" || login === "pending") ? SIGN_INS[login] : STATES[state];
 }
 
-/** `git -y` → the words as a shell would split them: quotes keep spaces. An open quote ends with the text. */
-export function splitWords(line: string): string[] {
-  const words: string[] = [];
-  for (const [, double, single, plain] of line.matchAll(/"((?:[^"\\]|\\.)*)"?|'([^']*)'?|((?:[^\s"'\\]|\\.)+)/g)) {
-    words.push((double ?? plain)?.replace(/\\(.)/g, "$1") ?? single ?? "");
-  }
-  return words;
-}
-
 /** `KEY=VALUE` on each line; the first line that is not is returned instead. */
 export function readVariables(text: string): Record<string, string> | string {
   const found: Record<string, string> = {};

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bytesText, looserPolicy, receiptText, SECTIONS, splitCommand, typedValue, valueText } from "./settingsText.ts";
+import { bytesText, looserPolicy, receiptText, SECTIONS, typedValue, valueText } from "./settingsText.ts";
 
 test("a receipt names what was stopped, and what may go on", () => {
   assert.equal(receiptText({ operations: 0, calls: 0, terminals: 0, beyond: 0 }), "Nothing was at work.");
@@ -22,7 +22,6 @@ test("what is typed becomes a value of the setting's kind, and nothing its defau
   assert.equal(typedValue(field("number"), "soon"), undefined);
   assert.deepEqual(typedValue(field("names"), "GOPATH, CARGO_*"), ["GOPATH", "CARGO_*"]);
   assert.equal(typedValue(field("text"), " "), null);
-  assert.deepEqual(splitCommand('npx "my agent" --acp'), ["npx", "my agent", "--acp"]);
 });
 
 test("a large number of bytes is said in a unit too", () => {

@@ -61,8 +61,3 @@ export function looserPolicy(name: string, value: SettingValue): string {
   if (name === "human_in_the_loop" && value === false) return "Low-risk calls will run without asking you.";
   return "";
 }
-
-/** The words of a command line: separated by spaces, quoted where they contain some. */
-export function splitCommand(line: string): string[] {
-  return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, plain]) => double ?? single ?? plain ?? "");
-}
