@@ -241,15 +241,13 @@ class Daemon:
             context = await self._build_server_context(
                 foundation, gate, access, launchers, editors, url, agent_host, servers
             )
-            callers = Callers(context.prompts.calling)
             hooks = self._build_hooks(gate, launchers, agent_host)
-            wait_seconds = self._config.command.wait_seconds
             mcp = McpEndpoints(
                 gate,
                 hooks,
                 access,
-                callers,
-                wait_seconds,
+                Callers(context.prompts.calling),
+                self._config.command.wait_seconds,
                 self._windows.bell,
                 servers,
                 foundation.records,
@@ -276,17 +274,28 @@ class Daemon:
                 await self._accept_connections(group, context, listeners, local, mcp, kept)
                 group.start_soon(serve_ahp, self._config.ahp, self._places, context, self._blobs, launchers)
                 await self._stop_requested.wait()
-                if self._announce and not self._ends_all:
-                    print_replaced()
-                gate.leave(work_stays=not self._ends_all)
-                await agent_host.leave()
-                await servers.leave()
-                await mcp.leave()
-                await foundation.policy_memory.leave(foundation.policy)
-                await self._release_keeper(foundation.keeper)
-                foundation.journal.append(DaemonStopped(why="told to"))
-                self._daemon_file.take_down()
+                await self._leave(foundation, gate, agent_host, servers, mcp)
             group.cancel_scope.cancel()
+
+    async def _leave(
+        self,
+        foundation: Foundation,
+        gate: Gate,
+        agent_host: AgentHost,
+        servers: Servers,
+        mcp: McpEndpoints,
+    ) -> None:
+        """End what clients and agents wait for, and pass the terminals on, in order."""
+        if self._announce and not self._ends_all:
+            print_replaced()
+        gate.leave(work_stays=not self._ends_all)
+        await agent_host.leave()
+        await servers.leave()
+        await mcp.leave()
+        await foundation.policy_memory.leave(foundation.policy)
+        await self._release_keeper(foundation.keeper)
+        foundation.journal.append(DaemonStopped(why="told to"))
+        self._daemon_file.take_down()
 
     def _build_hooks(self, gate: Gate, launchers: DoorLaunchers, agent_host: AgentHost) -> Hooks:
         def has_server(client: ClientProcess) -> bool:

@@ -16,7 +16,15 @@ import typer
 
 from handrail.cli.client import reach
 from handrail.cli.command_help import add_command
-from handrail.cli.commands.connect_options import Servers, Wish, check_wish
+from handrail.cli.commands.connect_options import (
+    HookTimeout,
+    Locked,
+    Proves,
+    ServersOption,
+    SingleQuestion,
+    Wish,
+    check_wish,
+)
 from handrail.cli.commands.connect_proof import prove
 from handrail.cli.commands.connect_servers import (
     describe_return,
@@ -97,40 +105,16 @@ def connect(
     scope: ScopeOption = "user",
     hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Write the hooks.")] = True,
     mcp: Annotated[bool, typer.Option("--mcp/--no-mcp", help="Write the MCP server.")] = True,
-    locked: Annotated[
-        bool, typer.Option("--locked", help="Hooks that no project switches off (Claude Code; needs root).")
-    ] = False,
-    single_question: Annotated[
-        bool,
-        typer.Option(
-            "--single-question",
-            help="Keep the client from asking after an allow (Gemini CLI). Where its hooks are off, nobody is asked then.",
-        ),
-    ] = False,
-    hook_timeout: Annotated[
-        int,
-        typer.Option(
-            "--hook-timeout",
-            metavar="SECONDS",
-            min=0,
-            help="How long a tool call waits for you; then the agent is told to repeat it. 0: as long as the client can.",
-        ),
-    ] = 0,
-    servers: Annotated[
-        Servers,
-        typer.Option(
-            help="The client's other MCP servers: move them behind Handrail, keep them there, or ask (on a terminal)."
-        ),
-    ] = "ask",
+    locked: Locked = False,
+    single_question: SingleQuestion = False,
+    hook_timeout: HookTimeout = 0,
+    servers: ServersOption = "ask",
     undo: Annotated[bool, typer.Option("--undo", help="The same as `handrail disconnect`.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also if it is not installed, or has another Handrail.")
     ] = False,
     launcher: Annotated[str, typer.Option(metavar="PATH", help="The program that clients start.")] = "",
-    proves: Annotated[
-        bool,
-        typer.Option("--prove", help="Write nothing; run the client once to see that its calls arrive here."),
-    ] = False,
+    proves: Proves = False,
     as_json_: AsJson = False,
 ) -> None:
     """Put a coding agent's own tool calls through Handrail.
@@ -164,19 +148,10 @@ def connect(
     )
     if proves:
         _prove(client or "", wish, yes=yes, as_json=as_json_)
-        return
-    if only_print:
+    elif only_print:
         _print_entries(_known_name(client or ""), wish)
-        return
-    if servers == "move" and (every or not wish.has_mcp):
-        raise typer.BadParameter("--servers move takes one client, which gets Handrail's MCP server.")
-    machine = _machine(scope)
-    names = _found_clients(machine) if every else [_known_name(client or "")]
-    others = [name for name in names if name != VSCODE]
-    if others:
-        _connect_all(others, machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
-    if VSCODE in names:
-        _connect_vscode(machine, wish, dry_run=dry_run, yes=yes, is_one=not every)
+    else:
+        _connect_clients(client, wish, dry_run=dry_run, yes=yes)
 
 
 def disconnect(
@@ -207,6 +182,20 @@ def disconnect(
         for plan in plans:
             _remove(plan, connections)
         remove_returned(back, link)
+
+
+def _connect_clients(client: str | None, wish: Wish, *, dry_run: bool, yes: bool) -> None:
+    """Connect this client, or all that are found."""
+    is_one = client is not None
+    if wish.servers == "move" and not (is_one and wish.has_mcp):
+        raise typer.BadParameter("--servers move takes one client, which gets Handrail's MCP server.")
+    machine = _machine(wish.scope)
+    names = _found_clients(machine) if client is None else [_known_name(client)]
+    others = [name for name in names if name != VSCODE]
+    if others:
+        _connect_all(others, machine, wish, dry_run=dry_run, yes=yes, is_one=is_one)
+    if VSCODE in names:
+        _connect_vscode(machine, wish, dry_run=dry_run, yes=yes, is_one=is_one)
 
 
 def _connect_vscode(machine: Machine, wish: Wish, *, dry_run: bool, yes: bool, is_one: bool) -> None:

@@ -1,6 +1,8 @@
-"""The options of `handrail connect` that decide what is written, and which of them a client can have."""
+"""The options of `handrail connect`, and which of them a client can have."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import typer
 
 from handrail.cli.failure import Failure
 from handrail.clients.client_facts import Client
@@ -8,6 +10,35 @@ from handrail.lazy_dataclass import dataclass
 
 Servers = Literal["ask", "move", "keep"]
 """What becomes of the other MCP servers in the client's configuration."""
+Locked = Annotated[
+    bool, typer.Option("--locked", help="Hooks that no project switches off (Claude Code; needs root).")
+]
+SingleQuestion = Annotated[
+    bool,
+    typer.Option(
+        "--single-question",
+        help="Keep the client from asking after an allow (Gemini CLI). Where its hooks are off, nobody is asked then.",
+    ),
+]
+HookTimeout = Annotated[
+    int,
+    typer.Option(
+        "--hook-timeout",
+        metavar="SECONDS",
+        min=0,
+        help="How long a tool call waits for you; then the agent is told to repeat it. 0: as long as the client can.",
+    ),
+]
+ServersOption = Annotated[
+    Servers,
+    typer.Option(
+        help="The client's other MCP servers: move them behind Handrail, keep them there, or ask (on a terminal)."
+    ),
+]
+Proves = Annotated[
+    bool,
+    typer.Option("--prove", help="Write nothing; run the client once to see that its calls arrive here."),
+]
 SHORTEST_TIMEOUT = 15
 """Seconds. A hook on a busy machine takes some of them to start and to answer."""
 
