@@ -28,10 +28,12 @@ TEXT = """\
 
 @pytest.fixture(autouse=True)
 def leaves_nothing(desk: Desk) -> Iterator[None]:
-    """The common daemon has no server after a test."""
+    """The common daemon has no server and no secret after a test."""
     yield
-    for row in desk.ok("servers", "--json").json:
-        desk.run("servers", "remove", row["name"])
+    for name in names(desk):
+        desk.run("servers", "remove", name)
+    for name in secrets(desk):
+        desk.run("servers", "secret", "remove", name)
 
 
 def write(desk: Desk, tmp_path: Path, path: str = ".gemini/settings.json") -> Path:
@@ -53,7 +55,8 @@ def config(desk: Desk) -> str:
 
 
 def secrets(desk: Desk) -> list[str]:
-    return sorted(json.loads((desk.handrail.path / "secrets.json").read_text()))
+    file = desk.handrail.path / "secrets.json"
+    return sorted(json.loads(file.read_text())) if file.exists() else []
 
 
 def test_servers_are_moved_with_their_secrets_and_back_with_every_byte(desk: Desk, tmp_path: Path) -> None:
