@@ -46,13 +46,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def secret(context: typer.Context, as_json_: AsJson = False) -> None:
-    """List, set or remove secrets of servers. Values are in the system's keyring."""
+    """List, set or remove secrets of servers. Their values are never shown."""
     if context.invoked_subcommand is None:
         list_(as_json_)
 
 
 def list_(as_json_: AsJson = False) -> None:
-    """List the names of secrets, where each value is kept, and the servers that need it."""
+    """List the secrets by name. Says where each value is kept, and which servers need it."""
     with reach("read") as link:
         rows = link.get("secrets")
     if as_json_:

@@ -1,8 +1,7 @@
 """`handrail servers`: the MCP servers behind the gate: list, add, remove, import, restart, test, standard error.
 
-Its groups and verbs for secrets and sign-ins are in `secrets` and `logins`.
-
-The daemon runs them and edits config.toml. This module reads clients' files for `import`.
+The daemon runs them and edits config.toml. This module reads clients' files for `import`. The commands for secrets and
+sign-ins are in `secrets` and `logins`.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _STATES: dict[str, Piece] = {
 class _Group(GroupWithHeadings):
     headings: ClassVar[Mapping[str, Sequence[str]]] = {
         "Servers": ("add", "remove", "import"),
-        "Look": ("test", "logs", "restart"),
+        "Operation": ("test", "logs", "restart"),
         "Credentials": ("secret", "login", "logout"),
     }
 
@@ -329,7 +328,7 @@ def import_(
     yes: Yes = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Add the MCP servers of a client, whose configuration stays as it is.
+    """Add the MCP servers of a client. Its configuration stays as it is.
 
     Values that may be credentials go to the secret store, and not into config.toml.
     """
