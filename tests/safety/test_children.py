@@ -172,6 +172,15 @@ class House:
             child.name for child in tuple(watch.seen)
         }
 
+    def search_until_seen(self, watch: "Watch") -> None:
+        """Search until the watch has seen ripgrep: a busy machine may look too late."""
+
+        def has_seen_a_search() -> bool:
+            assert self.use("search_content", pattern=SLOW)["status"] == "done"
+            return "rg" in {child.name for child in tuple(watch.seen)}
+
+        until(has_seen_a_search, "a search is seen")
+
     def use(self, tool: str, **input: Any) -> dict[str, Any]:
         return self.account.call(self.agent, tool, **input)
 
@@ -217,6 +226,7 @@ def watch(house: House) -> Watch:
         for path in ("/api/agents", "/api/state", "/api/health"):
             account.http("GET", path, house.person)
         until(lambda: house.has_notified(watch), "the approval is announced on the desktop")
+        house.search_until_seen(watch)
     return watch
 
 
@@ -251,13 +261,7 @@ def test_after_the_launcher_was_killed_a_search_is_marked_again(house: House) ->
     (launcher,) = [pid for pid in children(account.pid) if pid != account.keeper]
     os.kill(launcher, signal.SIGKILL)
     until(lambda: not is_alive(launcher), "the launcher has ended")
-    searches: list[Child] = []
-
-    def has_seen_a_search() -> bool:  # a busy machine may look too late
-        assert house.use("search_content", pattern=SLOW)["status"] == "done"
-        searches[:] = [child for child in tuple(watch.seen) if child.name == "rg"]
-        return bool(searches)
-
     with Watch(account.pid, account.keeper) as watch:
-        until(has_seen_a_search, "a search of the new launcher is seen")
+        house.search_until_seen(watch)
+    searches = [child for child in watch.seen if child.name == "rg"]
     assert {child.is_marked for child in searches} == {True}
