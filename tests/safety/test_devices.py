@@ -393,6 +393,18 @@ async def test_high_risk_is_left_to_the_desk_and_a_command_signs_in_with_no_devi
             assert elsewhere.status_code == 204
             assert (await device.ask("DELETE", "push")).status_code == 204
 
+            secret = client.ask("write_file", path=".git/hooks/pre-commit", content="true\n")
+            question = await person.question("pre-commit")
+            assert question["risk"] == "high", question["reasons"]
+            body = {"digest": question["digest"]}
+            for completion in (body, {**body, "content": "false\n"}, {**body, "content": "", "text": "x"}):
+                refused = await device.ask("POST", f"calls/{question['call_id']}/complete", completion)
+                assert (refused.status_code, "at your desk" in refused.text) == (403, True), refused.text
+            given = await device.ask("POST", f"calls/{question['call_id']}/complete", {"text": "not now"})
+            assert given.json()["won"], "a text in place of the write allows nothing"
+            assert not (tmp_path / ".git").exists()
+            await secret.told()
+
             harmless = client.ask("execute_command", command="echo hello", wait_seconds=60)
             question = await person.question("echo")
             rule = {"effect": "allow", "tool": "execute_command", "command": "echo"}

@@ -12,6 +12,7 @@ from handrail.gate.call import Call
 from handrail.gate.gate import Gate
 from handrail.gate.result_review import hide_result
 from handrail.server.api._call_export import EXPORT_TYPES, write_calls
+from handrail.server.api._device_limits import check_completion
 from handrail.server.api.approval_models import Usual
 from handrail.server.api.call_models import (
     CallCounts,
@@ -80,6 +81,8 @@ def routes(context: ServerContext) -> APIRouter:
     @router.post("/calls/{id}/complete")
     async def complete(id: str, body: CompleteBody, request: Request) -> Forced:
         open_call = context.gate.open.get(id)
+        if open_call is not None and person_of(request).limited:
+            await check_completion(context.gate, open_call, body)
         won = open_call is not None and await _complete(context, open_call, body, actor_of(request))
         return await _forced_view(context, id, won, "Completed.")
 
