@@ -386,6 +386,11 @@ async def test_high_risk_is_left_to_the_desk_and_a_command_signs_in_with_no_devi
             reply = await asked.told()
             assert reply.data["output"].startswith("403 This runs inside an agent's process tree"), reply.text
 
+            thread = await person.post("threads", {})
+            bypass = {"setting": "mode", "value": "bypassPermissions"}
+            refused = await device.ask("POST", f"threads/{thread['id']}/setting", bypass)
+            assert (refused.status_code, "at your desk" in refused.text) == (403, True), refused.text
+
             push = {"p256dh": "A" * 87, "auth": "A" * 22}
             local = await device.ask("PUT", "push", {**push, "endpoint": "http://127.0.0.1:9/shutdown"})
             assert local.status_code == 422, "Handrail would post to a program of this machine"
