@@ -1,10 +1,12 @@
 """API keys in the system keyring, stored under the names of their environment variables.
 
 Every access has a timeout, because the keyring may wait for a person to unlock it. Error messages never contain a key.
+The only module that imports `keyring`.
 """
 
 import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import TypeVar
 
 SERVICE = "handrail"
@@ -22,7 +24,7 @@ class NoKeyring(Exception):
 
 def read_keys(*names: str) -> dict[str, str]:
     """Read the stored values of these names; empty without a keyring. Blocks for at most PATIENCE seconds."""
-    import keyring  # noqa: PLC0415 - the import takes a tenth of a second
+    keyring = _import_keyring()
 
     def read() -> dict[str, str]:
         values = {name: keyring.get_password(SERVICE, name) for name in names}
@@ -36,14 +38,13 @@ def read_keys(*names: str) -> dict[str, str]:
 
 def store_key(name: str, value: str) -> None:
     """Store a value. Raises NoKeyring."""
-    import keyring  # noqa: PLC0415
-
+    keyring = _import_keyring()
     _run_with_timeout(PROMPTED, lambda: keyring.set_password(SERVICE, name, value))
 
 
 def delete_key(name: str) -> bool:
     """Delete a value; return whether it existed. Raises NoKeyring."""
-    import keyring  # noqa: PLC0415
+    keyring = _import_keyring()
     from keyring.errors import PasswordDeleteError  # noqa: PLC0415
 
     def delete() -> bool:
@@ -54,6 +55,27 @@ def delete_key(name: str) -> bool:
         return True
 
     return _run_with_timeout(PROMPTED, delete)
+
+
+def has_keyring() -> bool:
+    """Whether the system has a keyring that keeps what it is given."""
+    return _import_keyring().get_keyring().priority >= 1
+
+
+def _import_keyring() -> ModuleType:
+    """The library, without its configuration file.
+
+    Every command of this user can write `keyringrc.cfg`, which names code to load into this process.
+    """
+    import keyring  # noqa: PLC0415 - the import takes a tenth of a second
+    from keyring import core  # noqa: PLC0415
+
+    core.load_config = _ignore_config
+    return keyring
+
+
+def _ignore_config() -> None:
+    return None
 
 
 def _run_with_timeout(seconds: float, access: Callable[[], T]) -> T:
