@@ -4,16 +4,33 @@ Every access has a timeout, because the keyring may wait for a person to unlock 
 The only module that imports `keyring`.
 """
 
+import os
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
 
 SERVICE = "handrail"
 PATIENCE = 5.0
 """Seconds for reading: a locked keyring must not delay the start of an agent."""
 PROMPTED = 120.0
 """Seconds for writing: a person may have to unlock the keyring first."""
+
+_BACKENDS = {
+    "linux": (
+        "SecretService.Keyring",
+        "libsecret.Keyring",
+        "kwallet.DBusKeyring",
+        "kwallet.DBusKeyringKWallet4",
+    ),
+    "darwin": ("macOS.Keyring",),
+}
+"""Backends by platform."""
 
 T = TypeVar("T")
 
@@ -63,19 +80,29 @@ def has_keyring() -> bool:
 
 
 def _import_keyring() -> ModuleType:
-    """The library, without its configuration file.
+    """The library, which uses one of its own backends.
 
-    Every command of this user can write `keyringrc.cfg`, which names code to load into this process.
+    By itself it would read `keyringrc.cfg`, which any command of this user can write and which names code to load, and
+    import every backend there is, one of which starts programs of the PATH.
     """
     import keyring  # noqa: PLC0415 - the import takes a tenth of a second
     from keyring import core  # noqa: PLC0415
 
-    core.load_config = _ignore_config
+    core.load_config = _find_backend
     return keyring
 
 
-def _ignore_config() -> None:
-    return None
+def _find_backend() -> "KeyringBackend":
+    """The best backend for this system that works. An environment variable of the person's names another one."""
+    from keyring import core  # noqa: PLC0415
+    from keyring.backends import fail  # noqa: PLC0415
+
+    found: list[KeyringBackend] = []
+    has_bus = sys.platform != "linux" or "DBUS_SESSION_BUS_ADDRESS" in os.environ
+    for name in _BACKENDS.get(sys.platform, ()) if has_bus else ():  # else libraries would start a bus
+        with suppress(Exception):  # it does not work here: a service or a library is missing
+            found.append(core.load_keyring(f"keyring.backends.{name}"))
+    return max(found, key=lambda each: each.priority, default=fail.Keyring())
 
 
 def _run_with_timeout(seconds: float, access: Callable[[], T]) -> T:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from tests.house.source import ROOT
 from tests.support.processes import is_alive
+from tests.support.route_table import targets
 from tests.support.user_account import Account, until
 
 from handrail.keeper.lineage import hard_limit
@@ -43,6 +44,7 @@ PLANTED = (
     "git",
     "ps",
     "xdg-open",
+    *("gcc", "cc", "ld", "nm", "objdump", "ldconfig", "uname", "uv", "which", "dbus-launch"),
 )
 LINES = 400_000
 """Lines of the file and of the output that are searched: enough to keep a search busy for a while."""
@@ -194,7 +196,7 @@ def house(new_account: Callable[..., Account]) -> House:
 
 @pytest.fixture(scope="module")
 def watch(house: House) -> Watch:
-    """All that was seen while every tool ran, one after another."""
+    """All that was seen while every tool ran, one after another, and while everything was read that a page can read."""
     account = house.account
     terminal = {"terminalId": house.terminal}
     with Watch(account.pid, account.keeper) as watch:
@@ -223,8 +225,11 @@ def watch(house: House) -> Watch:
             house.use(tool, **given)
             watch.tools.add(tool)
         house.account.ask(house.agent)
-        for path in ("/api/agents", "/api/state", "/api/health"):
-            account.http("GET", path, house.person)
+        for target in targets():
+            if target.method == "GET" and target.path.startswith("/api/"):
+                account.http("GET", target.path, house.person)
+        account.http("PUT", "/api/keys/openai", house.person, {"key": "k"})
+        account.http("PUT", "/api/secrets/NAME", house.person, {"value": "of-a-server"})
         until(lambda: house.has_notified(watch), "the approval is announced on the desktop")
         house.search_until_seen(watch)
     return watch

@@ -58,6 +58,7 @@ from handrail.gate.rules.trust import TrustedFolder
 from handrail.gate.tool import Tool, Toolbox
 from handrail.hardening import hide_memory
 from handrail.launcher.child import prestart
+from handrail.launcher.child_guard import refuse_other_children
 from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 from handrail.server.access import Access, Callers
@@ -108,6 +109,7 @@ SEALED_KEEPER = (
 def run(places: Places, config: Config, *, port: int | None = None, announce: bool = False) -> int:
     """Run the daemon until it is stopped; returns the exit status."""
     hide_memory()
+    refuse_other_children()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         places.make()
