@@ -257,7 +257,7 @@ def show_page(link: Link, *, browse: bool) -> None:
         say("The page is open in your browser.")
     else:
         say("Open this within a minute; it signs you in once:")
-        say(f"  {link.post('code')['url']}")
+        say(f"  {link.post('code', body={'local': False})['url']}")
 
 
 def _is_keeper_running(places: Places) -> bool:
