@@ -94,15 +94,15 @@ def run(
 
 
 def _isolate(keep: set[int]) -> None:
-    """Close other descriptors, start a session, become a subreaper, ignore signals and set the lineage mark."""
+    """Take a name, close other descriptors, start a session, become a subreaper, ignore signals, set the lineage mark."""
     gc.disable()
+    system.set_name("handrail-warden")
     start = 3
     for fd in sorted(keep - {0, 1, 2}):
         os.closerange(start, fd)
         start = fd + 1
     os.closerange(start, os.sysconf("SC_OPEN_MAX"))
     os.setsid()
-    system.set_name("handrail-warden")
     system.adopt_orphans()
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
