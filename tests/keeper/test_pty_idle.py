@@ -56,6 +56,8 @@ async def test_the_next_commands_run_under_the_idle_warden(home: Path) -> None:
         assert output.count(b"/dev/pts/") == 4, (
             "the program has the PTY as 0, 1 and 2, and no other descriptor"
         )
+        with anyio.fail_after(BOUND):
+            await terminal.wait_swept()
         assert terminal.exit == Exit(5)
         for _ in range(3):
             assert await run(scene, f"test $PPID = {idle}") == Exit(0)
