@@ -29,7 +29,8 @@ MODERN_META: dict[str, Any] = {
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
 }
 generations = pytest.mark.parametrize("generation", ["legacy", "2026-07-28"])
-RULES = "".join(f'[[rules]]\neffect = "allow"\nserver = "{name}"\n' for name in ("free", "modern", "pulled"))
+ALLOWED = ("free", "modern", "both", "narrow", "pulled")
+RULES = "".join(f'[[rules]]\neffect = "allow"\nserver = "{name}"\n' for name in ALLOWED)
 
 
 KNOWN: dict[str, Any] = {
@@ -126,6 +127,8 @@ def served(folder: Path) -> Iterator[Home]:
     entries = (
         section("free", folder / "free", 'env = { SECRET = "s3cret-of-free" }', program="hostile.py"),
         section("modern", folder / "modern", program="hostile.py", flags="--modern"),
+        section("both", folder / "both", program="hostile.py", flags="--both"),
+        section("narrow", folder / "narrow", program="hostile.py", flags="--narrow"),
         section("asked", folder / "asked", program="hostile.py"),
         section("pulled", folder / "pulled", program="hostile.py"),
     )
@@ -265,6 +268,35 @@ async def test_trap_3_a_server_of_2026_asks_clients_of_both_generations_in_one_c
     began = [line.split()[-1] for line in lines(folder / "modern", "elicits began")[before:]]
     assert began == ["first", "again"]
     assert [each["status"] for each in calls] == ["done"]
+
+
+@generations
+async def test_trap_3_a_server_of_both_generations_is_used_in_the_one_of_its_client(
+    served: Home, person: Person, trusted: Path, generation: Generation
+) -> None:
+    who = Counterpart()
+    async with connected(served, trusted, generation, who) as client:
+        told = json.loads(said(await call(client, "both__elicits")))
+    (server,) = [each for each in await person.get("servers") if each["name"] == "both"]
+
+    answer = told["result"] if generation == "legacy" else told["answers"]["only"]
+    assert answer == {"action": "accept", "content": {"name": "Ada"}}
+    assert who.asked == ["both asks: Who?"]
+    assert server["protocol"] == ("2025-11-25" if generation == "legacy" else "2026-07-28")
+
+
+async def test_trap_3_a_server_that_ends_when_it_is_asked_for_2026_is_started_again_for_the_handshake(
+    served: Home, person: Person, trusted: Path, folder: Path
+) -> None:
+    restarted = await person.ask("POST", "servers/narrow/restart")  # forgets what was learned of it
+    starts = [len(lines(folder / "narrow", "started"))]
+    for name in ("one", "two"):
+        async with connected(served, trusted, "2026-07-28") as client:
+            assert said(await call(client, "narrow__echo", text=name)) == name
+        starts.append(len(lines(folder / "narrow", "started")))
+
+    assert restarted.status_code == 204
+    assert [starts[1] - starts[0], starts[2] - starts[1]] == [2, 1]
 
 
 @pytest.mark.parametrize(("server", "question"), [("free", "q1"), ("modern", "only")])

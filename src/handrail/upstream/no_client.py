@@ -14,6 +14,7 @@ class NoClient:
         self.capabilities: Json = {}
         self.workspace = caller.workspace
         self.log_level = ""
+        self.is_legacy = True
         self.has_left = True
 
     async def request(self, server: str, method: str, params: Json, origins: Sequence[object]) -> Json:

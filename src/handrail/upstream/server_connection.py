@@ -1,7 +1,8 @@
 """A connection to an MCP server on behalf of one client: the handshake, the tools, and messages in both directions.
 
 Speaks both generations to the server: the handshake of MCP 2025, and 2026-07-28, where a question of the server is a
-result that asks for the call again. The client behind it is a `ClientLink`, which hides its own generation.
+result that asks for the call again. A server that has both is used in the generation of its client. Apart from that, the
+client behind it is a `ClientLink`, which hides its own generation.
 """
 
 import logging
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
+UNSUPPORTED_VERSION = -32022
 PAGES_MAX = 100
 """Pages of one list: a server could answer with a next page for ever."""
 LIST_MAX = 10_000
@@ -68,6 +70,11 @@ class ClientLink(Protocol):
     @property
     def log_level(self) -> str:
         """The level of log messages that it wants; empty if it has not said."""
+        ...
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether it speaks MCP 2025."""
         ...
 
     @property
@@ -114,6 +121,8 @@ class ServerConnection:
         self.capabilities: Json = {}
         self.info: Json = {}
         self.protocol = ""
+        self.refused_discovery = False
+        """The server was asked for 2026-07-28 first, and answered with an error, or ended."""
         self.tools = DefinitionSet(tools={}, refused=())
         self.lists: dict[str, list[JsonValue]] = {}
         """Entries by the method that lists them, until the server says that they have changed."""
@@ -132,12 +141,16 @@ class ServerConnection:
         """Receive messages until the connection is over."""
         await self._rpc.run()
 
-    async def open(self) -> None:
-        """Shake hands, and list the tools. Raises RpcError or ConnectionLost."""
-        try:
-            await self._initialize()
-        except RpcError:
-            await self._discover()
+    async def open(self, discovery_seconds: float = 0.0) -> None:
+        """Shake hands, and list the tools. Raises RpcError or ConnectionLost.
+
+        The server has so many seconds to say that it speaks 2026-07-28, before it is asked for the handshake of MCP 2025.
+        """
+        if not discovery_seconds or not await self._try_discovery(discovery_seconds):
+            try:
+                await self._initialize()
+            except RpcError:
+                await self._discover()
         if self._link.log_level and self.has("logging") and self.protocol != MODERN:
             await self._rpc.request("logging/setLevel", {"level": self._link.log_level})
         if self.protocol == MODERN and (wanted := self._wanted_changes):
@@ -290,10 +303,24 @@ class ServerConnection:
         self._take(result, result.get("serverInfo"))
         self._rpc.notify("notifications/initialized", {})
 
+    async def _try_discovery(self, seconds: float) -> bool:
+        """Whether the server speaks 2026-07-28. One that starts too slowly for this says so after the handshake failed."""
+        try:
+            with anyio.fail_after(seconds):
+                await self._discover()
+        except (RpcError, ConnectionLost, TimeoutError) as problem:
+            self.protocol = ""
+            self.refused_discovery = isinstance(problem, RpcError) or self._line.why is not None
+            return False
+        return True
+
     async def _discover(self) -> None:
-        """The opening of 2026-07-28, for a server that has no handshake any more."""
+        """The opening of 2026-07-28, which has no handshake. Raises RpcError if the server does not speak it."""
         self.protocol = MODERN
-        result = await self._rpc.request("server/discover", self._envelope({}))
+        result = await self._rpc.request("server/discover", self._envelope({}), can_cancel=False)
+        versions = result.get("supportedVersions")
+        if not isinstance(versions, list) or MODERN not in versions:
+            raise RpcError(UNSUPPORTED_VERSION, f"{self.name} speaks no version of MCP that Handrail knows.")
         meta = result.get("_meta")
         info = meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else None
         self._take(result, info)

@@ -17,6 +17,12 @@ from handrail.upstream.server_connection import ClientLink, ServerConnection
 
 log = logging.getLogger(__name__)
 
+RETRY_FIRST = 1.0
+RETRY_MAX = 60.0
+"""Delays before a server that failed is started again: the first, and the longest."""
+STABLE_SECONDS = 30.0
+"""A server that ran this long did not fail at its start: its next start is not delayed."""
+
 
 @dataclass()
 class ServerState:
@@ -32,6 +38,8 @@ class ServerState:
     """The last lines of its standard error."""
     refused: tuple[str, ...] = ()
     """Tools that cannot be offered, with the reason."""
+    is_legacy: bool = False
+    """It speaks MCP 2025 only, so it is not asked for 2026-07-28 again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +70,16 @@ class RunningServer:
     """Requests in progress."""
     leaving: bool = False
     """Its client has left: it ends with the last request."""
+    ended_by_discovery: bool = False
+    """It ended when it was asked for 2026-07-28. It can be started again for the handshake of MCP 2025."""
     why: str = ""
     since: float = 0.0
     stop: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def is_young(self) -> bool:
+        """Whether its end would be a failure of its start."""
+        return self.since == 0 or anyio.current_time() - self.since < STABLE_SECONDS
 
     def describe_use(self, mask: Callable[[str], str]) -> ServerUse:
         process = process_of(self.transport)
@@ -108,6 +123,12 @@ class Retry:
     failures: int = 0
     at: float = 0.0
     problem: str = ""
+
+    def add(self, problem: str) -> None:
+        """Delay the next start: not after the first failure, then longer and longer."""
+        delay = min(RETRY_MAX, RETRY_FIRST * 2**self.failures) if self.failures else 0.0
+        self.failures = min(self.failures + 1, 20)
+        self.at, self.problem = anyio.current_time() + delay, problem
 
 
 def process_of(transport: Transport | None) -> Terminal | None:

@@ -44,11 +44,6 @@ log = logging.getLogger(__name__)
 
 CONNECTIONS_MAX = 400
 """Running servers of all clients: bounds memory and processes."""
-RETRY_FIRST = 1.0
-RETRY_MAX = 60.0
-"""Delays before a server that failed is started again: the first, and the longest."""
-STABLE_SECONDS = 30.0
-"""A server that ran this long did not fail at its start: its next start is not delayed."""
 NOT_ACCEPTED = (
     "A person has not accepted config.toml yet, so no MCP server is started. `handrail status` tells how."
 )
@@ -248,6 +243,10 @@ class Servers:
         running.users += 1
         try:
             await running.started.wait()
+            if running.ended_by_discovery:  # this time it is not asked for 2026-07-28
+                async with self.using(name, key, link) as connection:
+                    yield connection
+                return
             if running.connection is None:
                 raise Refusal(running.problem)
             yield running.connection
@@ -285,7 +284,7 @@ class Servers:
 
     async def restart(self, name: str, why: str = "A person restarted it.") -> None:
         """End all processes of a server; the next use starts it again, without delay."""
-        self._state(name).has_failed = False
+        self._state(name).has_failed = self._state(name).is_legacy = False
         self._retries = {at: each for at, each in self._retries.items() if at[0] != name}
         for running in [each for each in self._running.values() if each.section.name == name]:
             running.end(why)
@@ -366,17 +365,20 @@ class Servers:
 
     async def _open(self, running: RunningServer, connection: ServerConnection, transport: Transport) -> bool:
         """Shake hands; False if the server does not answer in time, or not as it should."""
-        seconds = running.section.start_seconds
+        seconds, state = running.section.start_seconds, self._state(connection.name)
+        asks_first = not running.link.is_legacy and not state.is_legacy
         try:
             with anyio.fail_after(seconds):
-                await connection.open()
+                await connection.open(seconds / 2 if asks_first else 0.0)
         except TimeoutError:
             running.problem = f"{connection.name} did not answer within {seconds:g} s of its start."
         except RpcError as error:
             running.problem = f"{connection.name} could not be started: {error.excerpt}"
         except ConnectionLost as lost:
             running.problem = f"{connection.name} could not be started: {lost}"
+        state.is_legacy = state.is_legacy or connection.refused_discovery
         if running.problem:
+            running.ended_by_discovery = connection.refused_discovery and transport.why is not None
             transport.give_up(running.problem)
             return False
         running.since = anyio.current_time()
@@ -398,8 +400,8 @@ class Servers:
         said = tuple(map(self.mask, transport.stderr_lines))
         process = process_of(transport)
         state.said = said or state.said
-        is_young = running.since == 0 or anyio.current_time() - running.since < STABLE_SECONDS
-        if not running.stop.is_set() and self._group is not None and is_young:
+        is_failure = running.is_young and not running.ended_by_discovery
+        if not running.stop.is_set() and self._group is not None and is_failure:
             running.problem = running.problem or why
             self._note_failure(running)
         with suppress(Unwritable):
@@ -419,13 +421,9 @@ class Servers:
         return self.states.setdefault(name, ServerState())
 
     def _note_failure(self, running: RunningServer) -> None:
-        """Delay the next start for this client: not the first one, then longer and longer."""
-        retry = self._retries.setdefault((running.section.name, running.key), Retry())
-        delay = min(RETRY_MAX, RETRY_FIRST * 2**retry.failures) if retry.failures else 0.0
-        retry.failures = min(retry.failures + 1, 20)
-        retry.at, retry.problem = anyio.current_time() + delay, running.problem
+        self._retries.setdefault((running.section.name, running.key), Retry()).add(running.problem)
         state = self._state(running.section.name)
-        state.last_problem, state.has_failed = running.problem, True
+        state.last_problem, state.has_failed, state.is_legacy = running.problem, True, False
 
     def _note_start(
         self, running: RunningServer, connection: ServerConnection, process: Terminal | None

@@ -1,6 +1,7 @@
 """An MCP server for tests of the relay that makes the mistakes and the attacks a relay has to live with.
 
-`python hostile.py FOLDER [--modern]` serves stdio: MCP 2025 with its handshake, or MCP 2026-07-28 alone. It lists its
+`python hostile.py FOLDER [FLAG]` serves stdio: MCP 2025 with its handshake, with `--modern` MCP 2026-07-28 alone, with
+`--both` the one that its first request is of. With `--narrow` it ends if its first request is not the handshake. It lists its
 tools in another order each time. FOLDER/log gets a line for each call and cancellation that tests look for; FOLDER/tools.json,
 if it exists, has more tools. To a client that takes elicitations it offers one more, as some real servers do.
 """
@@ -15,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
-MODERN = "--modern" in sys.argv
+FLAGS = sys.argv[2:]
 FOLDER = Path(sys.argv[1])
 WRITING = threading.Lock()
 CANCELLED: dict[object, threading.Event] = {}
 ANSWERS: dict[object, tuple[threading.Event, Json]] = {}
 CLIENT: Json = {}
+ERA = {"modern": "--modern" in FLAGS}
 TOGETHER = threading.Barrier(2)
 ANY: Json = {"type": "object"}
 STRICT: Json = {
@@ -179,7 +181,7 @@ def question(name: str, params: Json) -> Json:
     """Ask what the tool is named for, as this generation asks."""
     method, asked = QUESTIONS[name]
     log(f"{name} began {'again' if 'inputResponses' in params else 'first'}")
-    if not MODERN:
+    if not ERA["modern"]:
         return text(json.dumps(ask(method, asked)))
     if "inputResponses" in params:
         return text(json.dumps({"answers": params["inputResponses"], "state": params.get("requestState")}))
@@ -199,13 +201,13 @@ def call(number: object, params: Json) -> None:
         send({"id": number, "error": {"code": -32602, "message": f"No such thing: {problem}"}})
         return
     if result is not None:
-        send({"id": number, "result": {"resultType": "complete", **result} if MODERN else result})
+        send({"id": number, "result": {"resultType": "complete", **result} if ERA["modern"] else result})
 
 
 def answer(method: str, params: Json) -> Json:  # noqa: PLR0911 - a case for each method
     abilities: Json = {"tools": {"listChanged": True}, "resources": {}, "logging": {}}
     match method:
-        case "initialize" if not MODERN:
+        case "initialize" if not ERA["modern"]:
             info = {"name": "hostile", "version": "1"}
             CLIENT.update(params)
             return {
@@ -215,7 +217,7 @@ def answer(method: str, params: Json) -> Json:  # noqa: PLR0911 - a case for eac
                     "serverInfo": info,
                 }
             }
-        case "server/discover" if MODERN:
+        case "server/discover" if ERA["modern"]:
             return {
                 "result": {
                     "resultType": "complete",
@@ -254,8 +256,13 @@ def serve(message: Json) -> None:
 
 def main() -> None:
     log(f"started {os.getpid()}")
-    for line in sys.stdin:
-        serve(json.loads(line))
+    for number, line in enumerate(sys.stdin):
+        message = json.loads(line)
+        if number == 0 and "--both" in FLAGS:
+            ERA["modern"] = message["method"] == "server/discover"
+        if number == 0 and "--narrow" in FLAGS and message["method"] != "initialize":
+            sys.exit(f"{message['method']} is no handshake")
+        serve(message)
 
 
 if __name__ == "__main__":
