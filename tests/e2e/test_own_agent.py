@@ -19,6 +19,7 @@ from tests.support.daemon_home import BOUND, Home, eventually, running_daemon
 from tests.support.model_server.script import Turn, script
 from tests.support.model_server.server import ModelServer, model_server
 from tests.support.person_client import Json, Person, person_of
+from tests.support.relayed_servers import section
 from tests.support.thread_client import parts_of, text_of
 
 from handrail.config import PROVIDER_VARIABLES
@@ -162,6 +163,35 @@ async def test_one_command_edits_a_file_through_diff_review_and_runs_its_test(
     assert last["result"]["data"]["exit_code"] == 0
     assert "the test is happy" in last["result"]["data"]["output"]
     assert len(model.asked) == 4
+
+
+async def test_a_tool_of_another_mcp_server_is_offered_asked_about_and_answers_the_model(
+    workspace: Path, model: ModelServer, tmp_path: Path
+) -> None:
+    adding = script(Turn("", "sums__add", {"a": 19, "b": 23}), Turn("It is added."))
+    asked: list[Json] = []
+    with without_keys(NOBODY_SERVES + section("sums", tmp_path / "sums")) as home:
+        person = person_of(home)
+
+        async def allow() -> None:
+            question = await person.question("sums add")
+            asked.append({**question, "call": await person.call(question["call_id"])})
+            (await person.answer(question, "allow")).raise_for_status()
+
+        told = await chat(
+            home, workspace, "--agent", "handrail", adding, env=anthropic(model), meanwhile=allow
+        )
+        [call] = await calls_in(person, workspace)
+
+    first, second = (request.body for request in model.asked)
+    assert (told.code, told.out.rstrip().splitlines()[-1]) == (0, "It is added.")
+    assert "sums__add" in [tool["name"] for tool in first["tools"]]
+    [question] = asked
+    assert any("sums" in reason for reason in question["reasons"])
+    assert (question["call"]["status"], question["call"]["assurance"]) == ("waiting", "forwarded")
+    assert (call["tool"], call["status"]) == ("sums__add", "done")
+    [result] = [block for block in second["messages"][-1]["content"] if block["type"] == "tool_result"]
+    assert "42" in json.dumps(result["content"])
 
 
 async def test_without_any_key_a_sentence_says_every_way_to_give_one(home: Home, workspace: Path) -> None:

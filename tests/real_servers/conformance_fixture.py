@@ -22,10 +22,7 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.real_servers.conformance_data import (
     CHOICES,
     DEFAULTS,
@@ -351,20 +348,3 @@ def build_app() -> Starlette:
         RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="conformance")
     )
     return server.streamable_http_app(event_store=MemoryEventStore(), retry_interval=100)
-
-
-class OnlyNew:
-    """The server as one of MCP 2026-07-28 only: it refuses the handshake."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope.get("headers", ()))
-        version = headers.get(b"mcp-protocol-version", b"").decode()
-        is_old = version in HANDSHAKE_PROTOCOL_VERSIONS or not (version or b"mcp-method" in headers)
-        if scope["type"] == "http" and is_old:
-            error = {"code": -32022, "message": "too old", "data": {"supported": ["2026-07-28"]}}
-            await JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 400)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)

@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 from starlette.types import ASGIApp
 from tests.real_agents.install import SETS, node
-from tests.real_servers.conformance_fixture import OnlyNew, build_app
+from tests.real_servers.conformance_fixture import build_app
 from tests.real_servers.suite_names import SuiteNames
 from tests.support.daemon_home import BOUND, running_daemon
 from tests.support.person_client import Person, person_of
@@ -108,8 +108,7 @@ EXCEPTIONS = {
 @pytest.mark.parametrize("version", [OLD, NEW])
 def test_what_passes_directly_passes_through_us(version: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
-        app = build_app()
-        fixture = stack.enter_context(serve(app if version == OLD else OnlyNew(app)))
+        fixture = stack.enter_context(serve(build_app()))
         own = stack.enter_context(serve(SuiteNames(f"{fixture}/mcp")))
         direct = run_suite(f"{own}/mcp", version, tmp_path / "direct")
         home = stack.enter_context(running_daemon(CONFIG.format(url=f"{fixture}/mcp")))
