@@ -72,8 +72,7 @@ def reviewed_outcome(approval: Approval, outcome: Outcome, answer: Answer | None
         return Outcome(ending="failed", by=HANDRAIL, message=message)
     if answer.kind == "deny":
         reason = join_comments(answer.reason, answer.comments)
-        words = f" Reason: {reason}" if reason else " No reason was given."
-        text = f"The result of this call is withheld by {answer.by}.{words} {_DO_NOT_REPEAT}"
+        text = f"The result of this call is withheld. {_DO_NOT_REPEAT}"
         withheld = Result(text=text, data={"result_withheld": True})
         return Outcome(ending="denied", by=answer.by, message=reason, result=withheld)
     if answer.content is None:

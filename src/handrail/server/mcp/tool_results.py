@@ -177,11 +177,9 @@ def _text(call: Call, outcome: Outcome) -> str:
     match outcome.ending:
         case "done":
             return body
-        case "denied" if body:  # it has run, and its result is withheld
-            return body
-        case "denied":
+        case "denied":  # after a result that is withheld, the body says that the call has run
             reason = f" Reason: {outcome.message}" if outcome.message else " No reason was given."
-            return f"Denied by {outcome.by}.{reason} Nothing was run."
+            return f"Denied by {outcome.by}.{reason} {body or 'Nothing was run.'}"
         case "failed":
             return f"{outcome.message}\n\n{body}" if body else outcome.message
         case "cancelled" | "completed" | "interrupted":
