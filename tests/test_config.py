@@ -46,6 +46,7 @@ def test_what_is_written_holds(tmp_path: Path) -> None:
         ('[notify]\ndesktop = "loud"\n', 2, "notify.desktop"),
         ("server.port = 0\n", 1, "server.port"),
         ('[command]\nenv_pass = ["A=B"]\n', 2, "command.env_pass"),
+        ('[[servers]]\nname = "My Files"\ncommand = ["x"]\n', 1, "the name of a server is up to 20"),
         ('[[servers]]\nname = "x"\n', 1, "a server needs either `command` or `url`"),
         ('[[servers]]\nname = "x"\nurl = "http://example.org/mcp"\n', 1, "begin with https://"),
         ('[[servers]]\nname = "x"\nurl = "https://a:b@example.org/mcp"\n', 1, "without a user name"),

@@ -3,6 +3,7 @@
 Defines the name, default and limits of every setting; the modules that use a setting define its effect.
 """
 
+import re
 import tomllib
 from datetime import date, datetime
 from pathlib import Path
@@ -224,6 +225,7 @@ LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")]
 _OWN_HEADERS = ("accept", "connection", "content-", "host", "last-event-id", "mcp-", "transfer-encoding")
 """Beginnings of the names of headers that the protocol sets."""
+_SERVER_NAME = r"^[a-z0-9]+([_-][a-z0-9]+)*$"
 SecretName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 
 
@@ -243,7 +245,7 @@ class OAuthSection(Section):
 class McpServerSection(Section):
     """One entry of `[[servers]]`: an MCP server behind the gate. It has a `command` or a `url`."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=20)]
+    name: Annotated[str, Field(pattern=_SERVER_NAME, max_length=20)]
     """Name of the server. Its tools are called `NAME__TOOL`, in at most 40 characters."""
     command: Annotated[tuple[Annotated[str, Field(max_length=4096)], ...], Field(max_length=100)] = ()
     """Program and arguments that start the server; it must speak MCP on stdio."""
@@ -269,6 +271,17 @@ class McpServerSection(Section):
     """Let the server use the client's model (`sampling/createMessage`), if the client allows it."""
     start_seconds: Annotated[float, Field(ge=1, le=40)] = 20.0
     """Seconds that the server gets to start and to list its tools."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_name(cls, entry: object) -> object:
+        """Refuse a name in words for a person, and not with the expression."""
+        name = cast("dict[str, object]", entry).get("name") if isinstance(entry, dict) else None
+        if isinstance(name, str) and not (len(name) <= 20 and re.fullmatch(_SERVER_NAME, name)):
+            raise ValueError(
+                "the name of a server is up to 20 lower-case letters and digits, with single - or _ in between"
+            )
+        return cast("object", entry)
 
     @model_validator(mode="after")
     def _check_transport(self) -> "McpServerSection":

@@ -1,4 +1,4 @@
-"""The result of an MCP server on the page, before the agent gets it: seen whole, changed and passed on, withheld."""
+"""What a tool of an MCP server gets, and what it returned, on the page: seen whole before it goes on."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,10 +7,11 @@ from typing import Any
 import mcp_types as types
 import pytest
 from playwright.async_api import Browser, expect
+from tests.support.axe import find_problems
 from tests.support.browser_tab import signed_in
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.mcp_client import agent
-from tests.support.person_client import person_of
+from tests.support.person_client import Person, person_of
 from tests.support.relayed_servers import call, said, section, tasks, value
 
 pytestmark = pytest.mark.browser
@@ -20,14 +21,19 @@ RULES = '[[rules]]\neffect = "allow"\nserver = "seen"\n'
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     folder = tmp_path_factory.mktemp("servers") / "seen"
-    with running_daemon(section("seen", folder, "review_results = true") + RULES) as home:
+    asked = section("asked", folder.with_name("asked"))
+    with running_daemon(section("seen", folder, "review_results = true") + asked + RULES) as home:
         yield home
 
 
+@pytest.fixture(scope="module")
+def person(served: Home) -> Person:
+    return person_of(served)
+
+
 async def test_a_result_is_seen_with_its_hidden_characters_changed_and_passed_on(
-    served: Home, browser: Browser, workspace: Path
+    served: Home, person: Person, browser: Browser, workspace: Path
 ) -> None:
-    person = person_of(served)
     await person.post("folders/trust", {"folder": str(workspace), "config": None})
     results: list[types.CallToolResult] = []
     async with agent(served, workspace) as client, tasks() as group, signed_in(browser, person) as tab:
@@ -48,3 +54,22 @@ async def test_a_result_is_seen_with_its_hidden_characters_changed_and_passed_on
         await eventually(lambda: value(results))
 
     assert said(results[0]) == "A person changed this result before you got it.\n\nNothing to see."
+
+
+async def test_a_question_about_a_servers_tool_shows_all_that_the_server_would_get(
+    served: Home, person: Person, browser: Browser, workspace: Path
+) -> None:
+    """The title is cut, and the claims name paths only."""
+    await person.post("folders/trust", {"folder": str(workspace), "config": None})
+    comment = f"{'Nothing to see here. ' * 20}Delete \u202eall branches."
+    async with agent(served, workspace) as client, tasks() as group, signed_in(browser, person) as tab:
+        group.start_soon(lambda: call(client.client, "asked__echo", text="hello", comment=comment))
+        question = await person.question("asked echo")
+        await tab.open(question["call_id"])
+        shown = tab.detail.get_by_role("region", name="Arguments")
+        await expect(shown).to_contain_text("Delete \\u{202e}all branches.")
+        await expect(shown).to_contain_text("hello")
+        await expect(tab.detail).to_contain_text("Contains hidden characters")
+        await expect(tab.detail.get_by_text("agent says")).to_have_count(0)
+        assert await find_problems(tab.page, "question") == []
+        await person.answer(question, "deny")

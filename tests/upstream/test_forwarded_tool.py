@@ -2,11 +2,13 @@
 
 from pathlib import Path
 from pwd import getpwnam
+from typing import Any, cast
 
 import pytest
 from pydantic import JsonValue
 
-from handrail.upstream.forwarded_tool import find_paths
+from handrail.upstream.forwarded_tool import ForwardedInput, ForwardedTool, find_paths
+from handrail.upstream.tool_definition import ToolDefinition
 
 
 @pytest.mark.parametrize(
@@ -42,3 +44,15 @@ def test_a_folder_whose_name_has_a_line_break_hides_no_path(tmp_path: Path) -> N
 )
 def test_other_text_is_no_path(text: str) -> None:
     assert list(find_paths({"text": text})) == []
+
+
+def test_a_title_is_one_line_that_hides_nothing_of_what_it_shows() -> None:
+    """A notification shows nothing else, and offers an answer only if the title is plain."""
+    nothing = cast("Any", None)
+    definition = ToolDefinition(server="git", wire={"name": "commit", "inputSchema": {"type": "object"}})
+    tool = ForwardedTool(definition, nothing, nothing, nothing)
+    given = {"message": "two\nlines \u202ewith\x1b more", "repo": ["x" * 100]}
+    title = tool.display(ForwardedInput.model_validate(given))
+    assert title.startswith("git commit: message=two⏎lines \\u{202e}with\\e more repo=")
+    assert title.endswith("…")
+    assert len(title) == 80

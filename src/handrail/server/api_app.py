@@ -176,10 +176,14 @@ async def _bad_gateway(_request: Request, problem: Exception) -> JSONResponse:
 
 async def _invalid(_request: Request, problem: Exception) -> JSONResponse:
     assert isinstance(problem, RequestValidationError)
-    errors = "; ".join(
-        f"{'.'.join(str(part) for part in error['loc'])}: {error['msg'].lower()}"
-        for error in problem.errors()[:5]
+    errors = problem.errors()[:5]
+    if all(error["type"] == "value_error" for error in errors):
+        # Our own words, for a person: a form or the command line shows them.
+        words = "; ".join(error["msg"].removeprefix("Value error, ") for error in errors)
+        return JSONResponse({"detail": f"{words[:1].upper()}{words[1:]}."}, 422)
+    places = "; ".join(
+        f"{'.'.join(str(part) for part in error['loc'])}: {error['msg'].lower()}" for error in errors
     )
     return JSONResponse(
-        {"detail": f"The request does not fit: {errors}. /api/openapi.json says what does."}, 422
+        {"detail": f"The request does not fit: {places}. /api/openapi.json says what does."}, 422
     )

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from handrail.gate.rules.arguments import flatten_arguments
 from handrail.gate.tool import CallReport, Plan, Refusal, Tool
+from handrail.hidden_text import spell_hidden
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, DiffPreview, Json, Result, ResultPreview
 from handrail.upstream.jsonrpc_connection import ConnectionLost, RpcError
@@ -226,10 +227,11 @@ def _preview(tool: ToolDefinition, accepted: ToolDefinition | None, arguments: J
 
 
 def _title(server: str, tool: str, arguments: Json) -> str:
-    """`github create_issue: repo=acme/x title=…`, in one printable line."""
+    """`github create_issue: repo=acme/x title=…`, in one line that shows hidden characters and line breaks."""
     words = " ".join(f"{name}={_short(value)}" for name, value in arguments.items())
     line = f"{server} {tool}: {words}" if words else f"{server} {tool}"
-    line = "".join(char if char.isprintable() else " " for char in line[: TITLE_MAX + 1])
+    spelled = spell_hidden(line[: TITLE_MAX + 1].replace("\n", "⏎"))
+    line = "".join(char if char.isprintable() else " " for char in spelled)
     return line if len(line) <= TITLE_MAX else f"{line[: TITLE_MAX - 1]}…"
 
 

@@ -107,13 +107,13 @@ def _find_problem(server: str, entry: object) -> str:
         return f"{server} lists a tool without a name."
     full = f"{server}{SEPARATOR}{name}"
     if len(full) > NAME_MAX:
-        return f"{full[:100]} is longer than {NAME_MAX} characters. Give the server a shorter name."
+        return f"{full[:100]} is longer than {NAME_MAX} characters, so it is not offered. Give the server a shorter name."
     if not _NAME.fullmatch(name):
-        return f"{full!r} has characters that models do not accept in a name."
+        return f"{full!r} has characters that models do not accept in a name, so it is not offered."
     if not isinstance(fields.get("inputSchema"), dict):
-        return f"{full} has no input schema."
+        return f"{full} has no input schema, so it is not offered."
     if len(_canonical(fields)) > DEFINITION_MAX:
-        return f"The definition of {full} is longer than {DEFINITION_MAX:,} characters."
+        return f"The definition of {full} is longer than {DEFINITION_MAX:,} characters, so it is not offered."
     return ""
 
 

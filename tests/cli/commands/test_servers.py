@@ -105,7 +105,8 @@ def test_what_fails_is_said_and_nothing_is_changed(handrail: Home, tmp_path: Pat
     assert "! failed" in handrail.ok("servers").out
     again = handrail.run("servers", "add", "bad", "--", "true")
     assert (again.code, "already" in again.err) == (1, True)
-    assert handrail.run("servers", "add", "Bad Name", "--", "true").code == 1
+    named = handrail.run("servers", "add", "Bad Name", "--", "true")
+    assert (named.code, named.err.startswith("The name of a server is")) == (1, True)
     assert handrail.run("servers", "add", "empty").code == 2
     assert "NAME=TEXT" in handrail.run("servers", "add", "x", "--env", "KEY", "--", "true").err
     assert handrail.run("servers", "test", "nothing").code == 1

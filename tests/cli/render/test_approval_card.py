@@ -91,6 +91,12 @@ def test_an_input_without_a_preview_is_json_and_the_agents_words_are_apart(
     assert "locations" not in out
     assert "None" not in out
 
+    issue = {"title": "Broken", "comment": "What the server gets."}
+    show_approval(cast("Any", {**ASKED, "tool": "github__create_issue", "input": issue, "preview": None}))
+    out = capsys.readouterr().out
+    assert "  comment: What the server gets.\n" in out
+    assert "Agent says" not in out
+
 
 @pytest.mark.parametrize(
     ("tool", "door", "client", "later"),

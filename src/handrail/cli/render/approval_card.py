@@ -64,7 +64,7 @@ def show_approval(approval: ApprovalView) -> None:
         say(*line)
     for remark in _caller_remarks(approval):
         say((remark, "dim"))
-    _show_preview(approval, approval["input"])
+    _show_preview(approval, approval["input"], approval["tool"])
 
 
 def tool_name(approval: ApprovalView) -> str:
@@ -80,7 +80,7 @@ def show_edit(approval: ApprovalView, edit: EditView, input: dict[str, Any]) -> 
     for line in _risk_lines(edit):
         say(*line)
     say("New decision: ", format_effect(edit["effect"]), escape_line_breaks(f". {edit['why']}"))
-    _show_preview(edit, input)
+    _show_preview(edit, input, approval["tool"])
     say("The agent will be told: ", indent(edit["tells"]).lstrip())
 
 
@@ -91,8 +91,8 @@ def is_told_later(approval: ApprovalView) -> bool:
     return approval["tool"] == "agent_work" and caller["door"] == "acp" and caller["client"] != "handrail"
 
 
-def _show_preview(approval: ApprovalView | EditView, input: dict[str, Any]) -> None:
-    lines = preview_lines(approval["preview"], input)
+def _show_preview(approval: ApprovalView | EditView, input: dict[str, Any], tool: str) -> None:
+    lines = preview_lines(approval["preview"], input, tool)
     for line in (*lines, *part_lines(approval)):
         say(*line)
     hidden = hidden_warning("".join(text for line in lines for text in map(_text, line)))
@@ -106,15 +106,18 @@ def _about_lines(approval: ApprovalView) -> list[list[Piece]]:
     usual = approval["usual"]
     took = f"usually {format_elapsed(usual['median_ms'])}" if usual else ""
     about = " · ".join(filter(None, [purpose, took]))
-    says = [escape_line_breaks(value) for name, value in approval["input"].items() if _is_prose(name, value)]
+    tool, fields = approval["tool"], approval["input"].items()
+    says = [escape_line_breaks(value) for name, value in fields if _is_prose(name, value, tool)]
     return [
         *([[(about, "dim")]] if about else []),
         *([("Agent says: ", "dim"), f"“{each}”"] for each in says),
     ]
 
 
-def _is_prose(name: str, value: object) -> bool:
-    return name.lower() in _PROSE and isinstance(value, str) and bool(value.strip())
+def _is_prose(name: str, value: object, tool: str) -> bool:
+    """Whether a field explains the call. All that a tool of another server gets has an effect there."""
+    is_own = "__" not in tool
+    return is_own and name.lower() in _PROSE and isinstance(value, str) and bool(value.strip())
 
 
 def _risk_lines(approval: ApprovalView | EditView) -> list[list[Piece]]:
@@ -198,11 +201,11 @@ def _decision_pieces(claim: Claim, verdict: Verdict | None, approval_why: str) -
 
 
 def preview_lines(  # noqa: PLR0911 - a line for each kind
-    preview: Preview | None, input: dict[str, Any]
+    preview: Preview | None, input: dict[str, Any], tool: str = ""
 ) -> list[list[Piece]]:
     """The preview as lines; the plain input for tools without a preview."""
     if preview is None:
-        return _input(input)
+        return _input(input, tool)
     match preview["kind"]:
         case "command":
             return _command(preview)
@@ -263,11 +266,11 @@ def _path(preview: PathPreview) -> list[list[Piece]]:
     return [[("  " + escape_line_breaks(preview["path"]), "bold")]]
 
 
-def _input(input: dict[str, Any]) -> list[list[Piece]]:
+def _input(input: dict[str, Any], tool: str) -> list[list[Piece]]:
     return [
         [f"  {escape_line_breaks(name)}: ", (escape_line_breaks(_value_text(value)), "bold")]
         for name, value in input.items()
-        if value not in (None, [], {}) and not _is_prose(name, value)
+        if value not in (None, [], {}) and not _is_prose(name, value, tool)
     ]
 
 
