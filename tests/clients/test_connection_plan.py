@@ -413,7 +413,8 @@ def is_movable(entry: dict[str, Any] | None) -> bool:
     """Whether an entry of ENTRY has nothing that keeps it in the client."""
     if entry is None or entry.get("disabled") is True:
         return False
-    return all(value.isprintable() and "{" not in value for value in entry.get("env", {}).values())
+    values = entry.get("env", {}).values()
+    return all(isinstance(each, str) and each.isprintable() and "{" not in each for each in values)
 
 
 @settings(max_examples=25)

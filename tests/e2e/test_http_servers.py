@@ -62,28 +62,29 @@ async def test_a_server_over_http_is_used_as_if_it_were_called_directly(
     async def step(progress: float, total: float | None, message: str | None) -> None:
         steps.append((progress, total, message))
 
-    async with agent(served, trusted, person) as client:
+    async with agent(served, trusted, person) as client, agent(served, trusted, person, name="two") as other:
         echoed = await call(client.client, f"{server}__echo", text="hé\u2028llo")
         leaked = await call(client.client, f"{server}__leaks")
+        of_other = json.loads(said(await call(other.client, f"{server}__leaks")))
         await client.client.call_tool(f"{server}__counts", {}, progress_callback=step)
         shown = await person.get("calls", limit=5)
     sent = json.loads(said(leaked))
+    sessions = {each.get("mcp-session-id", "") for each in (sent, of_other)}
 
-    async def is_ended() -> bool | None:
-        ended = {seen.headers["mcp-session-id"] for seen in web.of(server, "DELETE")}
-        return server == "new" or sent["mcp-session-id"] in ended or None
+    async def are_ended() -> bool | None:
+        ended = {each.headers["mcp-session-id"] for each in web.of(server, "DELETE")}
+        return server == "new" or sessions <= ended or None
 
-    await eventually(is_ended)
+    await eventually(are_ended)
     assert said(echoed) == "hé\u2028llo"
     assert sent["authorization"] == f"Bearer {KEY}"
     assert KEY not in json.dumps(shown)
     assert steps == ([] if server == "json" else [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")])
     if server == "new":
         assert (sent["mcp-method"], sent["mcp-name"]) == ("tools/call", "leaks")
-        assert "mcp-session-id" not in sent
+        assert sessions == {""}
     else:
-        ended = [seen.headers["mcp-session-id"] for seen in web.of(server, "DELETE")]
-        assert sent["mcp-session-id"] in ended
+        assert len(sessions) == 2, "each client has a session of its own"
         assert sent["mcp-protocol-version"] == "2025-11-25"
 
 
