@@ -386,7 +386,8 @@ async def test_a_client_that_accepts_every_elicitation_approves_nothing(
     assert not (trusted / "elicited.txt").exists()
 
 
-async def test_progress_logs_resources_prompts_and_completions_pass(
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+async def test_progress_logs_roots_resources_prompts_and_completions_pass(
     served: Home, person: Person, trusted: Path, folder: Path
 ) -> None:
     who, steps = Counterpart(), list[tuple[float, float | None, str | None]]()
@@ -398,6 +399,7 @@ async def test_progress_logs_resources_prompts_and_completions_pass(
         stdio(served, trusted), mode="legacy", logging_callback=who.log, message_handler=who.hear, cache=None
     ) as client:
         capabilities = client.server_capabilities
+        await client.set_logging_level("warning")  # pyright: ignore[reportDeprecated]
         counted = await client.call_tool("free__counts", {}, progress_callback=step)
         resources = await client.list_resources()
         templates = await client.list_resource_templates()
@@ -408,7 +410,15 @@ async def test_progress_logs_resources_prompts_and_completions_pass(
         )
         with pytest.raises(MCPError) as doubtful:
             await client.read_resource("relayed://one")
+        await client.send_roots_list_changed()  # pyright: ignore[reportDeprecated]
 
+        async def has_heard() -> bool | None:
+            return all(lines(folder / name, "roots changed") for name in ("free", "asked")) or None
+
+        await eventually(has_heard)
+
+    for name in ("free", "asked"):
+        assert lines(folder / name, "level") == ["level warning"], "both were started after it was set"
     assert isinstance(counted, types.CallToolResult)
     assert steps == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
     assert who.logs == ["log 1", "log 2", "log 3"]

@@ -5,29 +5,32 @@ Resources keep their URIs, and the server that lists one owns it; two owners are
 `list_changed` of a server clears both.
 """
 
+import logging
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 
 import anyio
+import anyio.lowlevel
 from pydantic import JsonValue
 
 from handrail.gate.tool import Refusal
 from handrail.store.values import Json
 from handrail.upstream.jsonrpc_connection import ConnectionLost, RpcError
+from handrail.upstream.list_entries import FIELDS, find_fault, normalize_entry
 from handrail.upstream.server_connection import ClientLink
 from handrail.upstream.servers import Servers
 from handrail.upstream.tool_definition import SEPARATOR
 
-LISTS = {
-    "resources/list": ("resources", "resources"),
-    "resources/templates/list": ("resources", "resourceTemplates"),
-    "prompts/list": ("prompts", "prompts"),
-}
-"""Methods: the capability they need, and the field with the entries."""
+log = logging.getLogger(__name__)
+
+LISTS = {"resources/list": "resources", "resources/templates/list": "resources", "prompts/list": "prompts"}
+"""Methods, and the capability that they need."""
 LIST_SECONDS = 15.0
 """Time for all servers to answer a list. The entries of slower ones are left out."""
 INVALID_PARAMS = -32602
+CHECKED_MAX = 100
+"""Entries that are checked at a time."""
 
 
 class Features:
@@ -52,14 +55,13 @@ class Features:
 
     async def list_entries(self, method: str, key: str, link: ClientLink) -> Json:
         """All entries of one kind, in an order that does not change."""
-        capability, field = LISTS[method]
-        owners = self._owners(capability)
+        owners = self._owners(LISTS[method])
         with anyio.move_on_after(LIST_SECONDS):
             async with anyio.create_task_group() as group:
                 for name in owners:
                     group.start_soon(self._fetch, name, method, key, link)
         entries = [entry for name in owners for entry in self._named(name, method, key)]
-        return {field: entries}
+        return {FIELDS[method]: entries}
 
     def _entries(self, name: str, method: str, key: str) -> Sequence[JsonValue]:
         """What the client's own process lists; while that does not run, what was listed last."""
@@ -83,8 +85,9 @@ class Features:
             return
         with suppress(Refusal, RpcError, ConnectionLost):
             async with self._servers.using(name, key, link) as connection:
-                if connection.has(LISTS[method][0]):
-                    entries = await connection.list_all(method, LISTS[method][1])
+                if connection.has(LISTS[method]):
+                    listed = await connection.list_all(method, FIELDS[method])
+                    entries = await _check_entries(name, method, listed)
                     connection.lists[method] = self._lists[name, method] = entries
 
     def _forget(self, name: str, method: str) -> None:
@@ -126,6 +129,26 @@ class Features:
         if server not in self._servers.names or not prompt:
             raise RpcError(INVALID_PARAMS, f"There is no prompt {str(name)[:100]!r}.")
         return server, prompt
+
+
+async def _check_entries(server: str, method: str, listed: Sequence[JsonValue]) -> list[JsonValue]:
+    """The entries that MCP allows, fit for one list of all servers."""
+    found: list[JsonValue] = []
+    faults: list[str] = []
+    for number, entry in enumerate(listed):
+        wire = normalize_entry(entry) if isinstance(entry, dict) else {}
+        fault = find_fault(method, wire)
+        if fault:
+            faults.append(fault)
+        else:
+            found.append(wire)
+        if number % CHECKED_MAX == 0:  # a list of thousands must not hold the event loop
+            await anyio.lowlevel.checkpoint()
+    if faults:
+        log.warning(
+            "%s: %d entries of %s are left out. The first: %s", server, len(faults), method, faults[0]
+        )
+    return found
 
 
 def matches_template(uri: str, template: str) -> bool:

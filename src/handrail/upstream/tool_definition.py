@@ -12,6 +12,7 @@ from typing import cast
 
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
+from handrail.upstream.list_entries import find_fault, normalize_entry
 
 NAME_MAX = 40
 """Characters of a tool's name behind Handrail. Models accept 64, and clients add `mcp__handrail__` in front."""
@@ -63,7 +64,7 @@ class ToolDefinition:
     @property
     def listed(self) -> Json:
         """The definition under the name behind Handrail."""
-        return {**self.wire, "name": self.name}
+        return {**normalize_entry(self.wire), "name": self.name}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +111,19 @@ def _find_problem(server: str, entry: object) -> str:
         return f"{full[:100]} is longer than {NAME_MAX} characters, so it is not offered. Give the server a shorter name."
     if not _NAME.fullmatch(name):
         return f"{full!r} has characters that models do not accept in a name, so it is not offered."
-    if not isinstance(fields.get("inputSchema"), dict):
-        return f"{full} has no input schema, so it is not offered."
     if len(_canonical(fields)) > DEFINITION_MAX:
         return f"The definition of {full} is longer than {DEFINITION_MAX:,} characters, so it is not offered."
+    if fault := _find_fault(fields):
+        return f"MCP does not allow the definition of {full} ({fault}), so it is not offered."
     return ""
+
+
+def _find_fault(fields: Json) -> str:
+    """What MCP does not allow. Its output schema gets an alternative before it is listed, so any schema will do."""
+    wire = normalize_entry(fields)
+    if not isinstance(wire.pop("outputSchema", {}), dict):
+        return "outputSchema: input should be an object"
+    return find_fault("tools/list", wire)
 
 
 def diff_definitions(before: ToolDefinition | None, now: ToolDefinition) -> str:

@@ -2,8 +2,8 @@
 
 `python hostile.py FOLDER [FLAG]` serves stdio: MCP 2025 with its handshake, with `--modern` MCP 2026-07-28 alone, with
 `--both` the one that its first request is of. With `--narrow` it ends if its first request is not the handshake. It lists its
-tools in another order each time. FOLDER/log gets a line for each call and cancellation that tests look for; FOLDER/tools.json,
-if it exists, has more tools. To a client that takes elicitations it offers one more, as some real servers do.
+tools in another order each time, with one that MCP does not allow. FOLDER/log gets a line for each call and cancellation
+that tests look for; FOLDER/tools.json, if it exists, has more tools. To a client that takes elicitations it offers one more, as some real servers do.
 """
 
 import json
@@ -75,7 +75,8 @@ def definitions() -> list[Json]:
         "annotations": {"readOnlyHint": True, "destructiveHint": False},
     }
     adds = {"name": "adds", "inputSchema": ANY, "outputSchema": STRICT}
-    found = [echo, adds, *({"name": name, "inputSchema": ANY} for name in (*PLAIN, *USELESS))]
+    lies: Json = {"name": "lies", "description": 7, "inputSchema": {"type": "object", "properties": []}}
+    found = [echo, adds, lies, *({"name": name, "inputSchema": ANY} for name in (*PLAIN, *USELESS))]
     more = FOLDER / "tools.json"
     found += json.loads(more.read_text()) if more.exists() else []
     if "elicitation" in CLIENT.get("capabilities", {}):
@@ -229,7 +230,8 @@ def answer(method: str, params: Json) -> Json:  # noqa: PLR0911 - a case for eac
             return {"result": {"tools": definitions()}}
         case "resources/list":
             uris = ("hostile://shared", f"hostile://{FOLDER.name}")
-            return {"result": {"resources": [{"uri": uri, "name": uri} for uri in uris]}}
+            lies: Json = {"uri": 7, "name": None}
+            return {"result": {"resources": [*({"uri": uri, "name": uri} for uri in uris), lies]}}
         case "resources/read":
             return {"result": {"contents": [{"uri": params["uri"], "text": f"of {FOLDER.name}"}]}}
         case "resources/templates/list":
