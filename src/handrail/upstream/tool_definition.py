@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from difflib import unified_diff
+from functools import cached_property
 from typing import cast
 
 from handrail.lazy_dataclass import dataclass
@@ -26,9 +27,9 @@ _PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annot
 """What a digest covers: all that tells a model or a person what the tool does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ToolDefinition:
-    """A tool as its server defines it."""
+    """A tool as its server defines it. Nobody changes `wire`."""
 
     server: str
     wire: Json
@@ -52,9 +53,9 @@ class ToolDefinition:
         title = self.wire.get("title")
         return title if isinstance(title, str) and title else self.own_name
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """Digest of what a person judged when they allowed the tool."""
+        """Digest of what a person judged when they allowed the tool. Each call needs it several times."""
         return hashlib.sha256(_canonical(self.pinned).encode()).hexdigest()
 
     @property

@@ -179,6 +179,7 @@ def add(
     for each in missing:
         say(f"It needs {each}, which is not stored: ", (f"handrail servers secret set {each}", "bold"))
     note((f"handrail servers test {name}", "bold"), " starts it once and lists its tools.")
+    note("Each call of its tools asks you, unless a rule decides it.")
     if url and not any(each.lower().startswith("authorization") for each in header or ()):
         note((f"handrail servers login {name}", "bold"), " signs in, if it wants that.")
 
