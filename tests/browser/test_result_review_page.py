@@ -15,6 +15,8 @@ from tests.support.person_client import Person, person_of
 from tests.support.relayed_servers import call, said, section, tasks, value
 
 pytestmark = pytest.mark.browser
+CUT = "[...document.querySelectorAll('button')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"
+"""Buttons whose words do not fit into them."""
 RULES = '[[rules]]\neffect = "allow"\nserver = "seen"\n'
 
 
@@ -47,6 +49,12 @@ async def test_a_result_is_seen_with_its_hidden_characters_changed_and_passed_on
         await expect(tab.detail.get_by_label("Result", exact=True)).to_contain_text("202e")
         await expect(tab.detail).to_contain_text("the MCP server seen returned this")
         await expect(tab.detail.get_by_text("Copy", exact=True)).to_have_count(1)
+        await tab.press("Withhold and tell the agent…")
+        await expect(tab.detail.get_by_role("button", name="Withhold and tell the agent")).to_be_visible()
+        await tab.press("Back")
+        await tab.page.set_viewport_size({"width": 360, "height": 780})
+        assert await tab.page.evaluate(CUT) == []
+        await tab.page.set_viewport_size({"width": 1440, "height": 900})
         await tab.press("Change the text")
         field = tab.detail.get_by_role("textbox")
         await field.fill("Nothing to see.")

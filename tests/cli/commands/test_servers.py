@@ -59,6 +59,7 @@ def test_a_server_is_added_tried_used_and_removed_without_a_restart(alone: Home,
 
     added = alone.ok("rules", "add", "allow", "--tool", "git__echo", "--argument", "text=hel*").out
     assert "git__echo with text = `hel*`" in added
+    assert "would have decided 1 of your last 1 prompt" in added
     tested = [
         alone.ok("rules", "test", "--tool", "git__echo", "--input", json.dumps({"text": text}), "--json").json
         for text in ("help", "other", ["help"])
@@ -67,6 +68,8 @@ def test_a_server_is_added_tried_used_and_removed_without_a_restart(alone: Home,
     (rule, *_) = [each for each in alone.ok("rules", "--json").json if each["arguments"]]
     edited = alone.ok("rules", "edit", rule["id"], "--effect", "deny", "--json").json
     assert edited["arguments"] == [["text", "hel*"]]
+    of_another = alone.ok("rules", "add", "allow", "--server", "other").out
+    assert "matches 0 of the last" in of_another
 
     restarted = alone.ok("restart").out
     assert "Taken up" not in restarted, "the entries were accepted when they were added"
