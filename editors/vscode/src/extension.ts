@@ -19,7 +19,7 @@ import { WrittenFiles } from "./writtenFiles.ts";
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Handrail", { log: true });
-  const daemon = new Daemon(log);
+  const daemon = new Daemon(log, (context.extension.packageJSON as { version: string }).version);
   const inbox = new Inbox(daemon, log);
   const pages = new PageViews(daemon, context.extensionUri);
   const answers = new Answers(daemon);
