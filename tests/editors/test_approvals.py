@@ -100,6 +100,14 @@ async def test_the_palette_completes_and_cancels_calls(
         await workbench.pick("echo alpha")
         rows = workbench.page.locator(".terminal-wrapper.active .xterm-rows")
         await expect(rows).to_contain_text("alpha", timeout=MS)
+        await workbench.run("View: Hide Panel")
+        await expect(rows).to_be_hidden(timeout=MS)
+        await workbench.run("Handrail: Show a Terminal of an Agent")
+        await workbench.pick("echo alpha")
+        await expect(rows).to_be_visible(timeout=MS)
+        await expect(workbench.page.locator(".tabs-list .monaco-list-row")).to_have_count(
+            0
+        )  # it is the same one
         await workbench.run("Handrail: Complete the Running Call")
         told = await first.told()
         assert (told.status, told.data["output"].split()) == ("force-completed", ["alpha"])

@@ -62,8 +62,10 @@ export class Terminals implements vscode.TerminalProfileProvider {
     void vscode.window.showInformationMessage("New terminals are opened by Handrail now. `Terminal: Select Default Profile` changes it.");
   }
 
-  /** Shows a running terminal in the panel. */
+  /** Shows a running terminal in the panel: the one that shows it already, else a new one. */
   reveal(terminal: Pick<TerminalView, "id" | "name">): void {
+    const open = vscode.window.terminals.find(({ creationOptions, exitStatus }) => !exitStatus && "pty" in creationOptions && creationOptions.pty instanceof AttachedTerminal && creationOptions.pty.shows(terminal.id));
+    if (open) return open.show();
     vscode.window.createTerminal({ name: terminal.name || terminal.id, pty: new AttachedTerminal(this.daemon, terminal.id), iconPath: new vscode.ThemeIcon("shield") }).show();
   }
 
@@ -106,6 +108,10 @@ class AttachedTerminal implements vscode.Pseudoterminal {
     private readonly daemon: Daemon,
     private id: string | null,
   ) {}
+
+  shows(id: string): boolean {
+    return this.id === id;
+  }
 
   open(size: vscode.TerminalDimensions | undefined): void {
     this.size = size;
