@@ -25,7 +25,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const answers = new Answers(daemon);
   const attention = new Attention(daemon, inbox, pages, answers);
   const proposals = new Proposals(daemon, inbox, answers);
-  const written = new WrittenFiles(daemon, inbox);
+  const written = new WrittenFiles(daemon, inbox, context.extensionUri);
   const terminals = new Terminals(daemon);
   const mcp = new McpServer(daemon);
   const questions = new CodeQuestions(daemon);
