@@ -239,6 +239,7 @@ function buildHtml(webview: vscode.Webview, root: vscode.Uri): string {
     <meta charset="utf-8" />
     <meta http-equiv="Content-Security-Policy" content="${policy}" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <style>html { background: var(--vscode-sideBar-background, var(--vscode-editor-background)); }</style>
     <link rel="stylesheet" href="${file("page.css")}" />
     <title>Handrail</title>
   </head>
