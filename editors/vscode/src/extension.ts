@@ -11,7 +11,7 @@ import { CodeQuestions } from "./codeQuestions.ts";
 import { Daemon } from "./daemon.ts";
 import { Inbox } from "./inbox.ts";
 import { McpServer } from "./mcpServer.ts";
-import { PageViews, VIEW } from "./pageView.ts";
+import { iconIn, PageViews, VIEW } from "./pageView.ts";
 import { Palette } from "./palette.ts";
 import { Proposals, SCHEME } from "./proposals.ts";
 import { PROFILE, Terminals } from "./terminals.ts";
@@ -89,7 +89,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.registerTerminalProfileProvider(PROFILE, terminals),
     terminals.offerDefault(context.globalState),
     ...mcp.register(),
-    ...registerParticipant(daemon, vscode.Uri.joinPath(context.extensionUri, "media", "handrail.svg")),
+    ...registerParticipant(daemon, iconIn(context.extensionUri)),
     ...Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`handrail.${name}`, run)),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("handrail.home")) daemon.connect();

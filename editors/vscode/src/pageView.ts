@@ -50,7 +50,7 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
     if (this.tab) this.tab.reveal();
     else {
       const tab = vscode.window.createWebviewPanel(TAB, "Handrail", vscode.ViewColumn.Active, { retainContextWhenHidden: true });
-      tab.iconPath = vscode.Uri.joinPath(this.root, "media", "handrail.svg");
+      tab.iconPath = iconIn(this.root);
       const page = this.add(tab.webview);
       tab.onDidDispose(() => {
         this.tab = null;
@@ -216,6 +216,12 @@ class Page implements vscode.Disposable {
 function isOfApi(path: string): boolean {
   const url = new URL(path, "http://daemon");
   return url.host === "daemon" && url.pathname.startsWith("/api/");
+}
+
+/** The icon where the editor does not colour it itself. */
+export function iconIn(root: vscode.Uri): { light: vscode.Uri; dark: vscode.Uri } {
+  const file = (name: string): vscode.Uri => vscode.Uri.joinPath(root, "media", name);
+  return { light: file("handrail.svg"), dark: file("handrail-dark.svg") };
 }
 
 /** The page loads only its own files, and connects to nothing. */
