@@ -190,6 +190,7 @@ async def test_a_window_of_two_folders_that_are_not_trusted_works_and_its_settin
             sidebar = await window.open_sidebar()
             async with agent(shared_home, tmp_path / "second", shared_person, transport="http") as client:
                 asked = client.ask("execute_command", command="touch in-the-second", wait_seconds=50)
+                await expect(window.counter).to_contain_text("1", timeout=MS)
                 await window.run("Handrail: Next Question")
                 allow = sidebar.get_by_role("button", name="Allow once", exact=True).last
                 await expect(allow).not_to_have_attribute("aria-disabled", "true", timeout=MS)
