@@ -271,14 +271,16 @@ async def ask(clients: Sequence[Agent], person: Person, count: int) -> list[Json
         turn = number % len(clients)
         async with limits[turn]:
             told = await clients[turn].use("write_file", path=f"{number}.txt", content=f"{number}\n")
-            assert told.status == "waiting"
+            assert told.status in ("waiting", "running")  # a busy machine may plan for longer than a second
+
+    async def all_asked() -> list[Json] | None:
+        asked: list[Json] = await person.get("approvals", open=True)
+        return asked if len(asked) == count else None
 
     async with anyio.create_task_group() as group:
         for number in range(count):
             group.start_soon(write, number)
-    asked: list[Json] = await person.get("approvals", open=True)
-    assert len(asked) == count
-    return asked
+    return await eventually(all_asked)
 
 
 def mixed(racers: dict[str, Racer], asked: Sequence[Json]) -> dict[str, Sequence[Json]]:

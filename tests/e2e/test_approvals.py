@@ -103,6 +103,8 @@ async def test_a_reviewed_proposal_is_written_as_the_person_left_it(
         watcher = Person(shared_home, bearer)
         entries = (await watcher.get("events", after=0))["entries"]
         assert (await watcher.ask("GET", f"{where}/proposal")).status_code == 403
+        detail = await watcher.call(question["call_id"])
+        assert "Keep it small." not in str([entries, detail]), "the result is for the agent and for people"
     (fact,) = [
         entry["event"]
         for entry in entries

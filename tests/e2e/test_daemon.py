@@ -22,7 +22,7 @@ from tests.support.daemon_home import (
     watch_exit,
 )
 from tests.support.mcp_client import agent
-from tests.support.person_client import Person, reader
+from tests.support.person_client import Person, person_of
 
 from handrail.store.integrity import verify
 
@@ -69,9 +69,8 @@ def unwritten(home: Home) -> int:
 
 
 async def person_again(home: Home, call: str) -> dict[str, Any]:
-    """A call as anybody on this machine may read it; the keeper ended, and with it every sign-in."""
-    with reader(home) as bearer:
-        return await Person(home, bearer).call(call)
+    """A call as the person reads it; the keeper ended, and with it every sign-in."""
+    return await person_of(home).call(call)
 
 
 async def test_a_restart_keeps_terminals_and_approvals(home: Home, person: Person, workspace: Path) -> None:

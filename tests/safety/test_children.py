@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from tests.house.source import ROOT
 from tests.support.processes import is_alive
+from tests.support.route_table import targets
 from tests.support.user_account import Account, until
 
 from handrail.keeper.lineage import hard_limit
@@ -43,6 +44,7 @@ PLANTED = (
     "git",
     "ps",
     "xdg-open",
+    *("gcc", "cc", "ld", "nm", "objdump", "ldconfig", "uname", "uv", "which", "dbus-launch"),
 )
 LINES = 400_000
 """Lines of the file and of the output that are searched: enough to keep a search busy for a while."""
@@ -172,6 +174,15 @@ class House:
             child.name for child in tuple(watch.seen)
         }
 
+    def search_until_seen(self, watch: "Watch") -> None:
+        """Search until the watch has seen ripgrep: a busy machine may look too late."""
+
+        def has_seen_a_search() -> bool:
+            assert self.use("search_content", pattern=SLOW)["status"] == "done"
+            return "rg" in {child.name for child in tuple(watch.seen)}
+
+        until(has_seen_a_search, "a search is seen")
+
     def use(self, tool: str, **input: Any) -> dict[str, Any]:
         return self.account.call(self.agent, tool, **input)
 
@@ -185,7 +196,7 @@ def house(new_account: Callable[..., Account]) -> House:
 
 @pytest.fixture(scope="module")
 def watch(house: House) -> Watch:
-    """All that was seen while every tool ran, one after another."""
+    """All that was seen while every tool ran, one after another, and while everything was read that a page can read."""
     account = house.account
     terminal = {"terminalId": house.terminal}
     with Watch(account.pid, account.keeper) as watch:
@@ -214,9 +225,13 @@ def watch(house: House) -> Watch:
             house.use(tool, **given)
             watch.tools.add(tool)
         house.account.ask(house.agent)
-        for path in ("/api/agents", "/api/state", "/api/health"):
-            account.http("GET", path, house.person)
+        for target in targets():
+            if target.method == "GET" and target.path.startswith("/api/"):
+                account.http("GET", target.path, house.person)
+        account.http("PUT", "/api/keys/openai", house.person, {"key": "k"})
+        account.http("PUT", "/api/secrets/NAME", house.person, {"value": "of-a-server"})
         until(lambda: house.has_notified(watch), "the approval is announced on the desktop")
+        house.search_until_seen(watch)
     return watch
 
 
@@ -251,13 +266,7 @@ def test_after_the_launcher_was_killed_a_search_is_marked_again(house: House) ->
     (launcher,) = [pid for pid in children(account.pid) if pid != account.keeper]
     os.kill(launcher, signal.SIGKILL)
     until(lambda: not is_alive(launcher), "the launcher has ended")
-    searches: list[Child] = []
-
-    def has_seen_a_search() -> bool:  # a busy machine may look too late
-        assert house.use("search_content", pattern=SLOW)["status"] == "done"
-        searches[:] = [child for child in tuple(watch.seen) if child.name == "rg"]
-        return bool(searches)
-
     with Watch(account.pid, account.keeper) as watch:
-        until(has_seen_a_search, "a search of the new launcher is seen")
+        house.search_until_seen(watch)
+    searches = [child for child in watch.seen if child.name == "rg"]
     assert {child.is_marked for child in searches} == {True}

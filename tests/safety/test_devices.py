@@ -386,12 +386,29 @@ async def test_high_risk_is_left_to_the_desk_and_a_command_signs_in_with_no_devi
             reply = await asked.told()
             assert reply.data["output"].startswith("403 This runs inside an agent's process tree"), reply.text
 
+            thread = await person.post("threads", {})
+            bypass = {"setting": "mode", "value": "bypassPermissions"}
+            refused = await device.ask("POST", f"threads/{thread['id']}/setting", bypass)
+            assert (refused.status_code, "at your desk" in refused.text) == (403, True), refused.text
+
             push = {"p256dh": "A" * 87, "auth": "A" * 22}
             local = await device.ask("PUT", "push", {**push, "endpoint": "http://127.0.0.1:9/shutdown"})
             assert local.status_code == 422, "Handrail would post to a program of this machine"
             elsewhere = await device.ask("PUT", "push", {**push, "endpoint": "https://push.example.org/1"})
             assert elsewhere.status_code == 204
             assert (await device.ask("DELETE", "push")).status_code == 204
+
+            secret = client.ask("write_file", path=".git/hooks/pre-commit", content="true\n")
+            question = await person.question("pre-commit")
+            assert question["risk"] == "high", question["reasons"]
+            body = {"digest": question["digest"]}
+            for completion in (body, {**body, "content": "false\n"}, {**body, "content": "", "text": "x"}):
+                refused = await device.ask("POST", f"calls/{question['call_id']}/complete", completion)
+                assert (refused.status_code, "at your desk" in refused.text) == (403, True), refused.text
+            given = await device.ask("POST", f"calls/{question['call_id']}/complete", {"text": "not now"})
+            assert given.json()["won"], "a text in place of the write allows nothing"
+            assert not (tmp_path / ".git").exists()
+            await secret.told()
 
             harmless = client.ask("execute_command", command="echo hello", wait_seconds=60)
             question = await person.question("echo")

@@ -96,6 +96,26 @@ def test_a_daemon_that_the_keeper_starts_loads_no_module_that_a_variable_names(
     assert str(after) not in loaded
 
 
+def test_no_code_is_loaded_from_a_keyring_that_a_command_has_configured(
+    new_account: Callable[..., Account],
+) -> None:
+    """`keyring` reads a file of the user's that may name any module. Any process may ask for the list of keys."""
+    account = new_account()
+    account.start()
+    folder = account.root / ".config/python_keyring"
+    assert account.run("mkdir", "-p", str(folder)).returncode == 0
+    account.write(folder / "planted.py", PLANTED)
+    account.write(
+        folder / "keyringrc.cfg", f"[backend]\ndefault-keyring = planted.Keyring\nkeyring-path = {folder}\n"
+    )
+    person = account.sign_in()
+    asked = account.http("GET", "/api/keys", person)
+    stored = account.http("PUT", "/api/secrets/TOKEN", person, {"value": "of-a-server"})
+    listed = account.handrail("keys")
+    assert not (folder / "loaded").exists()
+    assert (asked.status, stored.status, listed.returncode) == (200, 204, 0)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make an installation that the user cannot write")
 def test_doctor_tells_an_ordinary_user_which_part_of_the_installation_they_can_write(
     account: Account,

@@ -50,6 +50,7 @@ RULE = {"id": "r666", "effect": "allow", "command": "touch", "scope": "user"}
 INSERT_ROWS = f"""
 db.execute("INSERT INTO rules VALUES ('r666', ?, 'person', NULL, 1, NULL, NULL, 1)", ({json.dumps(json.dumps(RULE))},))
 db.execute("INSERT INTO folders VALUES ('/usr', NULL, 'person', 1)")
+db.execute("INSERT INTO mcp_servers VALUES ('hostile', '[]', '{{}}', 1)")
 """
 APPEND_EVENT = f"""
 from handrail.store.events import RuleAdded, encode
@@ -189,11 +190,14 @@ def test_a_config_that_a_person_edits_before_a_restart_is_in_force_and_after_a_c
 
 def test_a_row_in_the_tables_is_no_rule_and_is_reported(ground: Ground) -> None:
     ground.tamper(INSERT_ROWS)
-    assert "a rule r666 that no event added" in ground.account.handrail("doctor").stdout
+    doctor = ground.account.handrail("doctor").stdout
+    assert "a rule r666 that no event added" in doctor
+    assert "accepted tools of hostile that no event added" in doctor
     ground.kill_daemon()
     ground.start_by_keeper()
     assert not ground.runs_unasked()
     assert any("r666" in change for change in ground.changes())
+    assert any("tools of hostile" in change for change in ground.changes())
     assert ground.account.handrail("rules", "accept", "--yes").returncode == 0
     assert not ground.runs_unasked(), "the row is no rule, accepted or not"
     assert "r666" not in ground.account.handrail("rules", "--all").stdout

@@ -65,6 +65,9 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_self_approval.test_a_command_is_refused_every_verb_of_a_person_and_sent_to_the_page",
             "safety.test_self_approval.test_no_bearer_that_a_command_can_have_answers_an_approval",
             "safety.test_sign_in_key.test_a_stolen_key_is_of_no_use_to_an_approved_command_or_an_agent",
+            "safety.test_sign_in.test_a_link_that_a_command_reads_signs_in_the_browser_that_was_opened_and_nobody_else",
+            "safety.test_environment.test_no_code_is_loaded_from_a_keyring_that_a_command_has_configured",
+            "launcher.test_child_guard.test_every_way_to_start_a_process_is_refused_but_the_launchers",
             "safety.test_self_approval.test_a_daemon_that_a_command_starts_prints_no_link",
             "safety.test_self_approval.test_every_posture_is_what_it_says",
             "safety.test_self_approval.test_from_outside_the_same_user_may_decide",
@@ -248,19 +251,65 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
             "safety.test_terminals.test_a_secret_given_by_the_command_line_is_found_nowhere",
         ),
     ),
+    "N14": (
+        "A pause holds every agent, over restarts.",
+        (
+            "gate.rules.test_pause.test_a_call_that_is_about_to_begin_does_not_pass_the_pause",
+            "gate.rules.test_pause.test_a_pause_lasts_over_a_restart",
+            "cli.commands.test_pause.test_a_paused_call_waits_until_it_is_resumed",
+        ),
+    ),
+    "N15": (
+        "Only paired devices reach Handrail from outside this machine, and none decides what is left to the desk.",
+        (
+            "safety.test_devices.test_without_a_devices_bearer_only_files_and_the_sign_in_are_reached",
+            "safety.test_devices.test_a_device_reaches_what_people_use_but_not_agents_and_not_who_may_decide",
+            "safety.test_devices.test_a_devices_bearer_is_good_nowhere_on_loopback",
+            "safety.test_devices.test_a_code_that_is_used_twice_or_guessed_at_is_of_no_use",
+            "safety.test_devices.test_behind_a_proxy_only_its_name_is_answered_and_no_desk_bearer_is_good",
+            "safety.test_devices.test_high_risk_is_left_to_the_desk_and_a_command_signs_in_with_no_devices_key",
+        ),
+    ),
+    "N16": (
+        "Of editors only a paired one decides, over TCP none does, and no setting of theirs approves.",
+        (
+            "safety.test_agent_host.test_what_handrail_started_sees_nothing_with_the_token",
+            "safety.test_agent_host.test_a_program_that_hides_from_the_daemon_sees_nothing_with_the_token",
+            "server.test_editor_pairings.test_an_editor_watches_until_a_person_pairs_it",
+            "server.test_editor_pairings.test_what_runs_in_a_paired_editor_but_is_no_extension_host_does_not_decide",
+            "server.ahp.test_client_actions.test_settings_of_the_editor_never_approve",
+            "server.ahp.test_client_actions.test_what_clients_publish_in_a_session_is_bounded",
+        ),
+    ),
+    "N17": (
+        "An MCP server behind Handrail allows itself nothing, and costs only its own calls.",
+        (
+            "e2e.test_mcp_servers.test_a_client_that_accepts_every_elicitation_approves_nothing",
+            "e2e.test_mcp_servers.test_a_path_that_only_the_server_can_see_asks_although_a_rule_allows_the_server",
+            "e2e.test_mcp_servers.test_list_changed_adds_a_tool_that_asks_although_a_rule_allows_the_server",
+            "e2e.test_mcp_servers.test_a_secret_reaches_its_server_and_nothing_else",
+            "e2e.test_mcp_servers.test_a_server_that_floods_is_ended_while_others_are_served",
+            "e2e.test_http_servers.test_a_server_that_sends_nonsense_costs_only_its_own_calls",
+            "e2e.test_server_sign_in.test_a_person_signs_in_and_the_agent_never_sees_a_token",
+            "e2e.test_result_review.test_a_command_line_that_only_watches_does_not_see_what_is_reviewed",
+            "upstream.test_tool_pins.test_fifty_ways_to_change_a_definition_between_two_daemons_all_ask_again",
+        ),
+    ),
 }
 PROOFS = [(name, proof) for name, (_, proofs) in PROMISES.items() for proof in proofs]
 
 
 ATTACKS = [
-    f"{level}{n}" for level, count in {"C": 6, "H": 5, "M": 10, "L": 7}.items() for n in range(1, count + 1)
+    f"{level}{n}"
+    for level, count in {"C": 6, "H": 5, "M": 10, "L": 7, "S": 6}.items()
+    for n in range(1, count + 1)
 ]
-"""The breaks that an independent review found: docs/safety.md names them, and a test for each."""
+"""The breaks that an independent review found, and those found since (S): docs/safety.md names a test for each."""
 
 
 def read_attacks() -> dict[str, list[str]]:
     """The table of known attacks in docs/safety.md: each number with the names of its tests."""
-    rows = re.findall(r"^\| ([CHML]\d+) \|.*\| ([^|]+) \|$", (ROOT / "docs" / "safety.md").read_text(), re.M)
+    rows = re.findall(r"^\| ([CHMLS]\d+) \|.*\| ([^|]+) \|$", (ROOT / "docs" / "safety.md").read_text(), re.M)
     return {number: re.findall("`([^`]+)`", tests) for number, tests in rows}
 
 
@@ -271,7 +320,7 @@ def find(proof: str) -> Any:
 
 
 def test_every_promise_stands_here() -> None:
-    assert list(PROMISES) == [f"N{number}" for number in range(1, 14)]
+    assert list(PROMISES) == [f"N{number}" for number in range(1, 18)]
 
 
 @pytest.mark.parametrize(("promise", "proof"), PROOFS, ids=str)

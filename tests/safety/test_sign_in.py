@@ -1,5 +1,6 @@
 """Signing in: a code works once and for a minute, and what it gives outlives the daemon but not the keeper."""
 
+import json
 import os
 import signal
 import time
@@ -78,6 +79,82 @@ def test_a_code_used_twice_ends_the_sign_in_it_made_and_says_so(account: Account
 @pytest.mark.parametrize("code", ["", "x", "x" * 3000, "../../etc", "\x00", "null"])
 def test_what_is_no_code_is_refused(account: Account, code: str) -> None:
     assert redeem(account, code)[0] in (401, 422)
+
+
+BROWSER = """
+import sys, time, urllib.request
+place, link = sys.argv[1:]
+url, _, code = link.partition("/#code=")
+while not open(place + "/tried").read():
+    time.sleep(0.01)
+sent = urllib.request.Request(url + "/api/sign-in", b'{"code": "%s"}' % code.encode(), {"Content-Type": "application/json"})
+with urllib.request.urlopen(sent) as answer, open(place + "/signed", "w") as out:
+    out.write(str(answer.status))
+"""
+THIEF = """
+import ctypes, glob, json, socket, sys, time
+from urllib.parse import urlsplit
+
+def find_link():
+    while True:
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                words = open(path).read().split(chr(0))
+            except OSError:
+                continue
+            for word in words:
+                if "/#code=" in word:
+                    return word
+        time.sleep(0.001)
+
+def ask(code, away):
+    body = json.dumps({"code": code})
+    line = socket.create_connection((where.hostname, where.port))
+    head = f"POST /api/sign-in HTTP/1.1\\r\\nHost: {where.netloc}\\r\\nConnection: close\\r\\n"
+    line.sendall(f"{head}Content-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}".encode())
+    if away:  # no process has it open while it is on its way from one socket to another
+        here, there = socket.socketpair()
+        socket.send_fds(here, [b"x"], [line.fileno()])
+        line.close()
+        time.sleep(1)
+        line = socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0])
+    return line.makefile().read().partition("detail")[2] or "signed in"
+
+printed, place = sys.argv[1:]
+url, _, code = find_link().partition("/#code=")
+where = urlsplit(url)
+told = {"read": ask(code, False), "printed": ask(printed, False), "on its way": ask(code, True)}
+ctypes.CDLL(None).prctl(4, 0)
+told["hidden"] = ask(code, False)
+open(place + "/tried", "w").write(json.dumps(told))
+"""
+
+
+@pytest.mark.e2e
+def test_a_link_that_a_command_reads_signs_in_the_browser_that_was_opened_and_nobody_else(
+    account: Account,
+) -> None:
+    place, python = account.workspace, account.python
+    browser = account.write(place / "browser.py", BROWSER)
+    thief = account.write(place / "thief.py", THIEF)
+    tried = account.write(place / "tried", "")
+    printed = account.link().partition("#code=")[2]
+    line = f"{python} {thief} {printed} {place}"
+    asked = account.call(account.credential(), "execute_command", command=line, background=True)
+    account.allow(asked["call_id"], account.sign_in())
+    account.environment = {"DISPLAY": ":9", "BROWSER": f"{python} {browser} {place} %s &"}
+    try:
+        opened = account.handrail("open")
+    finally:
+        account.environment = {}
+    assert "is open in your browser" in opened.stdout, opened.stderr
+    told = json.loads(until(tried.read_text, "the thief tries"))
+    assert "Handrail started the program" in told["read"], told
+    assert "Handrail started the program" in told["printed"], told
+    assert "could not be recognised" in told["hidden"], told
+    assert told["on its way"] != "signed in"
+    until((place / "signed").exists, "the browser is signed in")
+    assert redeem(account, printed)[0] == 200, "a link that was only printed may be opened elsewhere"
 
 
 @pytest.mark.e2e

@@ -47,12 +47,18 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     if origin is Annotated:
         return values_of(arguments[0])
     if origin is tuple:
-        return st.lists(values_of(arguments[0]), max_size=3).map(tuple)
+        return tuples_of(arguments)
     if isinstance(hint, UnionType) or str(origin) == "typing.Union":
         return st.one_of([values_of(argument) for argument in arguments])
     if hasattr(hint, "__dataclass_fields__"):
         return built(hint)
     return NUMBERS if hint is int else st.from_type(hint)
+
+
+def tuples_of(items: tuple[Any, ...]) -> st.SearchStrategy[tuple[Any, ...]]:
+    if items[1:] == (...,):
+        return st.lists(values_of(items[0]), max_size=3).map(tuple)
+    return st.tuples(*map(values_of, items))
 
 
 def built(kind: type) -> st.SearchStrategy[Any]:

@@ -19,7 +19,8 @@ from handrail.store.events import (
 )
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
 from handrail.store.journal import open_journal
-from handrail.store.rule_replay import PAUSE_EVENTS, RULE_EVENTS, RuleReplay, replay_rules
+from handrail.store.mcp_servers import ServerToolsPinned
+from handrail.store.rule_replay import PAUSE_EVENTS, PIN_EVENTS, RULE_EVENTS, RuleReplay, replay_rules
 from handrail.store.values import Rule
 
 pytestmark = pytest.mark.anyio
@@ -39,6 +40,10 @@ STORY: tuple[Event, ...] = (
     daemon_stopped("between"),
     FolderDistrusted(folder="/a", by="ann"),
     added("r3"),
+    ServerToolsPinned(server="web", tools=({"name": "old"},), capabilities={}, why="first listing"),
+    ServerToolsPinned(
+        server="web", tools=({"name": "get", "n": 1e22},), capabilities={"x": 0.1}, why="approval:a1"
+    ),
 )
 
 
@@ -56,6 +61,8 @@ def alter(kept: JournalFiles, *statements: str) -> None:
 
 
 def summary(replay: RuleReplay) -> tuple[list[str], list[str]]:
+    (web,) = replay.servers
+    assert (web.name, web.tools, web.capabilities) == ("web", ({"name": "get", "n": 1e22},), {"x": 0.1})
     return [record.rule.id for record in replay.rules], [record.folder for record in replay.folders]
 
 
@@ -90,6 +97,18 @@ async def test_the_events_give_what_is_in_force_and_the_tables_match(kept: Journ
             "UPDATE folders SET config = NULL",
             "The trusted folder /b in the database is not as its events have it.",
         ),
+        (
+            "UPDATE mcp_servers SET tools = replace(tools, 'get', 'rm')",
+            "The list of accepted tools of web in the database is not as its events have it.",
+        ),
+        (
+            "DELETE FROM mcp_servers",
+            "The list of accepted tools of web is missing in the database, though an event added it.",
+        ),
+        (
+            "INSERT INTO mcp_servers VALUES ('evil', '[]', '{}', 1)",
+            "The database has a list of accepted tools of evil that no event added.",
+        ),
     ],
 )
 async def test_an_altered_table_changes_nothing_is_reported_and_can_be_rebuilt(
@@ -111,15 +130,15 @@ async def test_an_event_that_was_altered_or_added_is_not_used(kept: JournalFiles
     alter(
         kept,
         "UPDATE events SET payload = replace(payload, 'ls', 'rm') WHERE seq = 9",
-        "INSERT INTO events SELECT 10, at, kind, payload, payload_hash, chain FROM events WHERE seq = 3",
-        "INSERT INTO events VALUES (11, 1, 'RuleAdded', CAST(x'ff' AS TEXT), x'00', x'00')",
+        "INSERT INTO events SELECT 12, at, kind, payload, payload_hash, chain FROM events WHERE seq = 3",
+        "INSERT INTO events VALUES (13, 1, 'RuleAdded', CAST(x'ff' AS TEXT), x'00', x'00')",
     )
     replay = replay_rules(kept.path)
     assert summary(replay) == (["r2"], ["/b"])
     assert replay.faults[:3] == (
         "Event 9 (RuleAdded) was altered, so it is not used.",
-        "Event 10 (RuleAdded) does not follow from the one before it, so it is not used.",
-        "Event 11 (RuleAdded) was altered, so it is not used.",
+        "Event 12 (RuleAdded) does not follow from the one before it, so it is not used.",
+        "Event 13 (RuleAdded) was altered, so it is not used.",
     )
 
 
@@ -167,6 +186,10 @@ def recompute_chain(kept: JournalFiles) -> None:
 async def test_the_events_are_found_without_a_scan(kept: JournalFiles) -> None:
     await journal_with(kept, *STORY)
     with closing(open_reader(kept.path)) as connection:
-        for query, index in ((RULE_EVENTS, "events_of_rules"), (PAUSE_EVENTS, "events_of_pauses")):
+        for query, index in (
+            (RULE_EVENTS, "events_of_rules"),
+            (PAUSE_EVENTS, "events_of_pauses"),
+            (PIN_EVENTS, "events_of_pins"),
+        ):
             plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}")]
             assert f"USING INDEX {index}" in plan[0], plan

@@ -1,4 +1,4 @@
-"""A keyring in a file, for programs that tests start: their `keyringrc.cfg` names it, `FILE_KEYRING` is its path."""
+"""A keyring in a file, for programs that tests fork: a variable names the backend, `FILE_KEYRING` is its path."""
 
 import json
 import os
@@ -9,20 +9,16 @@ from typing import cast
 from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError, PasswordSetError
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def use_keyring_in_file(environment: MutableMapping[str, str], folder: Path) -> Path:
     """Let programs with this environment use a keyring in this folder; returns its file."""
-    environment.pop("PYTHON_KEYRING_BACKEND", None)
-    ring, config = folder / "keyring.json", folder / "config"
-    environment.update({"FILE_KEYRING": str(ring), "XDG_CONFIG_HOME": str(config)})
-    settings = config / "python_keyring" / "keyringrc.cfg"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(
-        f"[backend]\ndefault-keyring = tests.support.file_keyring.FileKeyring\nkeyring-path = {ROOT}\n"
-    )
+    ring = folder / "keyring.json"
+    backend = f"{FileKeyring.__module__}.{FileKeyring.__name__}"
+    environment.update({"FILE_KEYRING": str(ring), "PYTHON_KEYRING_BACKEND": backend, "PYTHONPATH": ROOT})
     return ring
+
+
+ROOT = str(Path(__file__).resolve().parents[2])
 
 
 class FileKeyring(KeyringBackend):

@@ -236,6 +236,7 @@ def _take_place(order: Order, streams: Sequence[int]) -> None:
         os.setuid(order.uid)
     os.environ.clear()
     os.environ.update(order.environment)
+    sys.path += filter(None, order.environment.get("PYTHONPATH", "").split(os.pathsep))
     os.chdir(order.cwd)
     random.seed()
     sys.argv = ["handrail", *order.arguments]

@@ -343,7 +343,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Code */
+        /**
+         * Code
+         * @description A link that signs a browser in, once, within a minute.
+         */
         post: operations["code_api_code_post"];
         delete?: never;
         options?: never;
@@ -2919,6 +2922,17 @@ export interface components {
             /** Stopped */
             stopped: components["schemas"]["ProcessSeen"][];
             taken: components["schemas"]["TakenView"] | null;
+        };
+        /**
+         * CodeBody
+         * @description Who a sign-in link is for.
+         */
+        CodeBody: {
+            /**
+             * Local
+             * @default false
+             */
+            local: boolean;
         };
         /** Command */
         Command: {
@@ -8338,7 +8352,11 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CodeBody"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {

@@ -8,7 +8,7 @@ EXPORTS = {
     "acp.session_list": "ListedSession",
     "conversation.agent_sessions": "McpEntryBuilder Origin",
     "conversation.send_prompt": "PromptPart",
-    "conversation.session_modes": "Asking Asks add_asking find_asking",
+    "conversation.session_modes": "Asking Asks add_asking find_asking may_ask_less",
     "conversation.session_state": "Commands Modes Options Speaker Usage",
     "conversation.thread_prompts": "",
     "pool": "Agents",

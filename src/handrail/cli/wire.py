@@ -484,6 +484,10 @@ class Closed(TypedDict):
     taken: TakenView | None
 
 
+class CodeBody(TypedDict):
+    local: NotRequired[bool]
+
+
 class Command(TypedDict):
     description: str
     hint: str
@@ -2293,7 +2297,7 @@ class Post(Protocol):
     @overload
     def __call__(self, a: Literal["clients"], b: Literal["demo"], /) -> DemoView: ...
     @overload
-    def __call__(self, a: Literal["code"], /) -> dict[str, str]: ...
+    def __call__(self, a: Literal["code"], /, *, body: CodeBody | None) -> dict[str, str]: ...
     @overload
     def __call__(self, a: Literal["credentials"], /, *, body: CredentialBody) -> Credential: ...
     @overload

@@ -58,6 +58,7 @@ from handrail.gate.rules.trust import TrustedFolder
 from handrail.gate.tool import Tool, Toolbox
 from handrail.hardening import hide_memory
 from handrail.launcher.child import prestart
+from handrail.launcher.child_guard import refuse_other_children
 from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 from handrail.server.access import Access, Callers
@@ -78,6 +79,7 @@ from handrail.server.web_server import WebServer
 from handrail.store.blobs import Blobs
 from handrail.store.events import DaemonStopped, PolicyAccepted
 from handrail.store.journal import Journal, open_journal
+from handrail.store.mcp_servers import PinnedServer
 from handrail.store.records import Records, open_records
 from handrail.store.rule_replay import replay_rules
 from handrail.store.search_index import SearchIndex, open_index
@@ -108,6 +110,7 @@ SEALED_KEEPER = (
 def run(places: Places, config: Config, *, port: int | None = None, announce: bool = False) -> int:
     """Run the daemon until it is stopped; returns the exit status."""
     hide_memory()
+    refuse_other_children()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         places.make()
@@ -143,6 +146,7 @@ class Foundation:
     policy: AcceptedPolicy
     policy_memory: PolicyMemory
     settings: TerminalSettings
+    pinned: Sequence[PinnedServer]
 
 
 class Daemon:
@@ -204,7 +208,7 @@ class Daemon:
                     sys.stderr.write(f"{problem}\n")
                     return 1
                 memory = self._policy_memory = PolicyMemory(keeper, journal, self._places)
-                rules, policy = await self._build_rules(journal, memory)
+                rules, policy, pinned = await self._build_rules(journal, memory)
                 await self._work(
                     Foundation(
                         journal=journal,
@@ -217,6 +221,7 @@ class Daemon:
                         policy=policy,
                         policy_memory=memory,
                         settings=self._build_terminal_settings(policy),
+                        pinned=pinned,
                     )
                 )
                 hands.cancel_scope.cancel()
@@ -269,7 +274,7 @@ class Daemon:
                     foundation.terminal_events,
                 )
                 await agent_host.start(group)
-                await group.start(servers.run, await foundation.records.servers.all())
+                await group.start(servers.run, foundation.pinned)
                 kept = b"" if access.sealed else await foundation.keeper.recall(DEVICES) or b""
                 await self._accept_connections(group, context, listeners, local, mcp, kept)
                 group.start_soon(serve_ahp, self._config.ahp, self._places, context, self._blobs, launchers)
@@ -312,10 +317,12 @@ class Daemon:
         self._tools |= self._build_toolbox(gate, foundation)
         return gate
 
-    async def _build_rules(self, journal: Journal, memory: PolicyMemory) -> tuple[Rules, AcceptedPolicy]:
-        """The rules of the configuration, the rules made from answers, and the trusted folders.
+    async def _build_rules(
+        self, journal: Journal, memory: PolicyMemory
+    ) -> tuple[Rules, AcceptedPolicy, tuple[PinnedServer, ...]]:
+        """The rules of the configuration, those made from answers, the trusted folders, and the accepted tools of servers.
 
-        Those made by people come from the journal's events. The tables are only rebuilt from them. All of it is in force
+        What people made comes from the journal's events. The tables are only rebuilt from them. All of it is in force
         only if a person accepted it.
         """
         replay = await to_thread.run_sync(replay_rules, self._places.database)
@@ -330,7 +337,7 @@ class Daemon:
             log.warning("not accepted by a person: %s", change.part)
         if policy.taken:
             journal.append(PolicyAccepted(by=policy.taken_by, changes=tuple(map(str, policy.taken))))
-        return rules, policy
+        return rules, policy, replay.servers
 
     def _build_agent_host(self, foundation: Foundation, gate: Gate, door: McpEntryBuilder) -> AgentHost:
         return build_agent_host(

@@ -42,6 +42,16 @@ def hide_result(preview: Preview | None) -> Preview | None:
     return ResultPreview(server=preview.server, is_error=preview.is_error, text="", notes=(HIDDEN,))
 
 
+_SHOWN = ("exit_code", "signal")
+
+
+def hide_output(result: Result | None) -> Result | None:
+    """The result for those who only watch: without what the call read or printed."""
+    if result is None:
+        return None
+    return Result(text="", data={name: result.data[name] for name in _SHOWN if name in result.data})
+
+
 def is_review(approval: Approval) -> bool:
     """Whether the question is about a result, and not about a call that may run."""
     return isinstance(approval.asked.preview, ResultPreview)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.keeper.lineage import mark
+from handrail.launcher.child_guard import starting
 
 HEADER_BYTES, BATCH, WORKING_DIRECTORY = 4, 200, -1
 """As in `__main__.py`."""
@@ -125,18 +126,19 @@ def prestart() -> None:
 
 def spawn_detached(argv: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
     """Start a process of our own installation that is not marked (the keeper), with its output in a log file."""
-    return os.posix_spawn(
-        argv[0],
-        list(argv),
-        environment,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ],
-        setsigmask=[],
-        setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-    )
+    with starting():
+        return os.posix_spawn(
+            argv[0],
+            list(argv),
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsigmask=[],
+            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+        )
 
 
 class _Launcher:
@@ -217,15 +219,16 @@ def _spawn() -> tuple[socket.socket, subprocess.Popen[bytes]]:
     ours, theirs = socket.socketpair()
     with theirs:
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(program)],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                env={},
-                cwd="/",
-                start_new_session=True,
-                preexec_fn=mark,  # noqa: PLW1509 - it only sets a limit, and usually no thread runs yet
-            )
+            with starting():
+                process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", str(program)],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    env={},
+                    cwd="/",
+                    start_new_session=True,
+                    preexec_fn=mark,  # noqa: PLW1509 - it only sets a limit, and usually no thread runs yet
+                )
         except (OSError, subprocess.SubprocessError) as error:
             ours.close()
             raise LaunchError(f"Handrail's launcher process could not be started: {error}.") from error

@@ -73,6 +73,7 @@ class _Code:
     expires: float
     sign_in: str | None = None
     device: bool = False
+    local: bool = False
 
 
 def normalize_pair_code(text: str) -> str:
@@ -159,9 +160,17 @@ class SignIns:
         self._save()
         return True
 
-    def issue_code(self) -> str:
-        """Create a one-time sign-in code for the page. The caller has checked that a person asks."""
-        return self._add_code(secrets.token_urlsafe(24), CODE_SECONDS, device=False)
+    def issue_code(self, *, local: bool = False) -> str:
+        """Create a one-time sign-in code for the page. The caller has checked that a person asks.
+
+        `local`: a program on this machine gets it in its arguments, which other processes can read.
+        """
+        return self._add_code(secrets.token_urlsafe(24), CODE_SECONDS, local=local)
+
+    def is_local(self, secret: str) -> bool:
+        """Whether this is a code for a program on this machine, used or not."""
+        code = self._codes.get(hash_secret(secret))
+        return code is not None and code.local
 
     def issue_pair_code(self) -> str:
         """Create a one-time code that pairs a device, and drop the earlier ones. The caller has checked as above."""
@@ -175,12 +184,12 @@ class SignIns:
         self._misses = 0
         self._codes = {key: code for key, code in self._codes.items() if not code.device or code.sign_in}
 
-    def _add_code(self, code: str, seconds: float, *, device: bool) -> str:
+    def _add_code(self, code: str, seconds: float, *, device: bool = False, local: bool = False) -> str:
         now = anyio.current_time()
         self._codes = {key: code for key, code in self._codes.items() if code.expires > now or code.sign_in}
         while len(self._codes) >= MOST_CODES:
             del self._codes[next(iter(self._codes))]
-        self._codes[hash_secret(code)] = _Code(expires=now + seconds, device=device)
+        self._codes[hash_secret(code)] = _Code(expires=now + seconds, device=device, local=local)
         return code
 
     def drop_codes(self) -> None:

@@ -66,10 +66,10 @@ class ServerQueries(Queries):
     """Queries for MCP servers."""
 
     async def all(self) -> list[PinnedServer]:
-        return await self._all(_server_of, "SELECT * FROM mcp_servers ORDER BY name")
+        return await self._all(server_of, "SELECT * FROM mcp_servers ORDER BY name")
 
 
-def _server_of(row: sqlite3.Row) -> PinnedServer:
+def server_of(row: sqlite3.Row) -> PinnedServer:
     return PinnedServer(
         name=str(row["name"]),
         tools=tuple(cast("list[Json]", json.loads(row["tools"]))),

@@ -1,4 +1,5 @@
-"""Rebuild rules and trusted folders from their events, and compare the tables derived from these events.
+"""Rebuild rules, trusted folders and the accepted tools of MCP servers from their events, and compare the tables that
+are derived from these events.
 
 The tables are not evidence: a process with the user's rights can write to them. Each event that is used must match its
 payload hash and follow from the event before it. Whether the whole chain was recomputed is not checked here.
@@ -16,6 +17,8 @@ from handrail.store.database import Statement, lenient_text, migrate, open_reade
 from handrail.store.events import decode
 from handrail.store.hash_chain import GENESIS, chained, payload_hash
 from handrail.store.journal_compaction import find_gap_before
+from handrail.store.mcp_servers import PinnedServer, ServerToolsPinned, server_of
+from handrail.store.mcp_servers import statement as pin_statement
 from handrail.store.pauses import PauseRecord, find_pause
 from handrail.store.rules import (
     RULE_KINDS,
@@ -43,6 +46,8 @@ class RuleReplay:
     """Statements that rebuild the tables; empty if they match."""
     pause: PauseRecord | None
     """The pause of all agents that goes on."""
+    servers: tuple[PinnedServer, ...]
+    """The accepted tools of each MCP server."""
 
 
 def replay_rules(path: Path) -> RuleReplay:
@@ -54,9 +59,10 @@ def replay_rules(path: Path) -> RuleReplay:
         connection.text_factory = lenient_text
         rows = connection.execute(RULE_EVENTS).fetchall()
         pauses = connection.execute(PAUSE_EVENTS).fetchall()
+        pins = connection.execute(PIN_EVENTS).fetchall()
         faults = [
             fault
-            for row in (*rows, *pauses)
+            for row in (*rows, *pauses, *pins)
             if (fault := _replay(replayed, row, _chain_before(connection, row)))
         ]
         tables = [(name, _cells(replayed, name), _cells(connection, name)) for name in _NOUNS]
@@ -67,6 +73,7 @@ def replay_rules(path: Path) -> RuleReplay:
             faults=(*faults, *differences),
             repair=tuple(_rebuild(tables)) if differences else (),
             pause=find_pause(pauses),
+            servers=tuple(server_of(row) for row in replayed.execute(_SERVERS)),
         )
 
 
@@ -77,9 +84,11 @@ SELECT *, (SELECT before.chain FROM events AS before WHERE before.seq < events.s
 FROM events WHERE kind IN ({}) ORDER BY seq"""
 RULE_EVENTS = _EVENTS.format(", ".join(f"'{kind}'" for kind in RULE_KINDS))
 PAUSE_EVENTS = _EVENTS.format("'AgentsPaused', 'AgentsResumed'")
+PIN_EVENTS = _EVENTS.format("'ServerToolsPinned'")
 _IN_FORCE = "SELECT * FROM rules WHERE removed_at IS NULL ORDER BY added_seq"
 _FOLDERS = "SELECT * FROM folders ORDER BY folder"
-_NOUNS = {"rules": "rule", "folders": "trusted folder"}
+_SERVERS = "SELECT * FROM mcp_servers ORDER BY name"
+_NOUNS = {"rules": "rule", "folders": "trusted folder", "mcp_servers": "list of accepted tools of"}
 """The derived tables, each with the word for one row."""
 
 
@@ -105,6 +114,8 @@ def _replay(tables: sqlite3.Connection, row: sqlite3.Row, before: bytes) -> str:
         return f"Event {row['seq']} ({row['kind']}) cannot be read, so it is not used."
     if isinstance(event, RuleEvent):
         tables.execute(*statement(row["seq"], row["at"], event))
+    elif isinstance(event, ServerToolsPinned):
+        tables.execute(*pin_statement(row["seq"], event))
     return ""
 
 

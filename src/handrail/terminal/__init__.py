@@ -7,7 +7,7 @@ EXPORTS = {
     "input.typing_history": "RELEASED_BY",
     "jsonrpc_messages": "MESSAGE_MAX encode_message excerpt_line parse_message",
     "keeper_client": "Keeper KeeperError KeeperHangs",
-    "loopback_peer": "find_refusal",
+    "loopback_peer": "IS_SUPPORTED find_refusal",
     "open_shell": "COLS OWN_ID OpenRefused ROWS TerminalSettings default_shell open_shell resolve_program",
     "output.output_search": "Match SearchResult search_tail",
     "output.paging": "OutputPage find_line_near_end is_alternate_screen read_page",
@@ -15,8 +15,8 @@ EXPORTS = {
     "output.screen": "RenderedScreen render_screen",
     "output.tail": "KeptRange Tail",
     "person_check": (
-        "DoorLaunchers Identity OTHER_USER explain_no_person find_ancestors find_tty find_waiting_process is_other_user "
-        "read_arguments runs_inside_handrail wait_for_exit"
+        "DoorLaunchers Identity NO_PERSON OTHER_USER explain_no_person find_ancestors find_tty find_waiting_process "
+        "is_other_user read_arguments runs_inside_handrail wait_for_exit"
     ),
     "pipe_process": "PipeProcess",
     "retention": "Retention",

@@ -13,6 +13,8 @@ from pathlib import Path
 from handrail.keeper import lineage
 from handrail.terminal.person_check import DoorLaunchers, Identity
 
+IS_SUPPORTED = sys.platform == "linux"
+"""Whether connections can be traced to processes at all."""
 NO_PROCESS = "The program at the other end of this connection could not be recognised."
 _TABLE = Path("/proc/net/tcp")
 _ESTABLISHED = "01"
@@ -33,13 +35,16 @@ def find_refusal(
     client: tuple[str, int],
     server: tuple[str, int],
     unknown: str | None = NO_PROCESS,
+    *,
+    agents: bool = True,
 ) -> str | None:
     """Why the process at the client's end does not count as a person's; None if it may be. Blocks.
 
-    `unknown` is the refusal of a process that cannot be found.
+    `unknown` is the refusal of a process that cannot be found. Without `agents`, only what Handrail started is refused.
     """
     holders = find_connection_holders(client, server)
-    refusals = [launchers.refusal_of_process(holder) for holder in holders]
+    refuse = launchers.refusal_of_process if agents else launchers.refusal_of_marked
+    refusals = [refuse(holder) for holder in holders]
     return next(filter(None, refusals), None) if refusals else unknown
 
 

@@ -86,10 +86,14 @@ class DoorLaunchers:
 
     def refusal_of_process(self, process: Identity) -> str | None:
         """Why a process that runs now does not count as a person's; None if it may be."""
+        refusal = self.refusal_of_marked(process)
+        return NO_PERSON if refusal is None and self.is_agent(process[0]) else refusal
+
+    def refusal_of_marked(self, process: Identity) -> str | None:
+        """As `refusal_of_process`, without a look for agents above it."""
         if lineage.is_marked(process[0], self._reference):
             return self._explain_mark(process[0])
-        is_same = lineage.identity(process[0]) == process
-        return None if is_same and not self.is_agent(process[0]) else NO_PERSON
+        return None if lineage.identity(process[0]) == process else NO_PERSON
 
     def is_launcher(self, identity: Identity) -> bool:
         """Whether this process has launched a door, itself or through a program that it started."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from handrail.lazy_dataclass import dataclass
-from handrail.provider_keys import delete_key, read_keys, store_key
+from handrail.provider_keys import delete_key, has_keyring, read_keys, store_key
 from handrail.regular_file import read_regular_file
 
 PREFIX = "mcp:"
@@ -133,13 +133,6 @@ class SecretStore:
             new.replace(self._path)
         except OSError as problem:
             raise BadSecret(f"{self._path} cannot be written: {problem}. Nothing was changed.") from None
-
-
-def has_keyring() -> bool:
-    """Whether the system has a keyring that keeps what it is given."""
-    import keyring  # noqa: PLC0415 - the import takes a tenth of a second
-
-    return keyring.get_keyring().priority >= 1
 
 
 def find_references(values: Collection[str]) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.conversation.session_modes import add_asking, find_asking
+from handrail.agents.conversation.session_modes import add_asking, find_asking, may_ask_less
 
 
 def modes(current: str, *others: str) -> Any:
@@ -65,3 +65,12 @@ def test_a_mode_among_the_options_counts_before_the_list_of_modes() -> None:
 
 def test_a_change_of_other_state_says_nothing_about_the_mode() -> None:
     assert add_asking("any", {"usage": {"used": 1}}) == {"usage": {"used": 1}}
+
+
+def test_only_what_is_known_to_leave_the_questions_as_they_are_is_harmless() -> None:
+    listed = [{"id": "m", "category": "model"}, {"id": "p", "category": "mode"}, {"id": "x", "category": ""}]
+    state: Any = {"options": {"options": listed}}
+    assert not may_ask_less("any", state, "m", "yolo")
+    assert not may_ask_less("claude", state, "", "default")
+    for option, value in (("", "acceptEdits"), ("", "plan"), ("p", "yolo"), ("x", True), ("unknown", "on")):
+        assert may_ask_less("claude", state, option, value), option

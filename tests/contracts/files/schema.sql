@@ -1,4 +1,4 @@
--- handrail.db: user_version 11
+-- handrail.db: user_version 12
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -33,6 +33,8 @@ CREATE INDEX compacted_by_record ON compacted (recorded_seq);
 CREATE INDEX events_of_compactions ON events (seq) WHERE kind = 'JournalCompacted';
 
 CREATE INDEX events_of_pauses ON events (seq) WHERE kind IN ('AgentsPaused', 'AgentsResumed');
+
+CREATE INDEX events_of_pins ON events (seq) WHERE kind IN ('ServerToolsPinned');
 
 CREATE INDEX events_of_rules ON events (seq)
     WHERE kind IN ('RuleAdded', 'RuleRemoved', 'RuleDisabled', 'RuleEnabled', 'RulesOrdered', 'FolderTrusted', 'FolderDistrusted');

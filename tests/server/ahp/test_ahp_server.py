@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.support.ahp_client import AHP, ahp_client, pair
-from tests.support.daemon_home import BOUND, running_daemon
+from tests.support.daemon_home import BOUND, eventually, running_daemon
 from tests.support.person_client import person_of
 from tests.support.scripted_agent import script
 from tests.support.thread_client import SCRIPTED
@@ -24,7 +24,7 @@ async def test_a_client_lists_threads_of_the_page_and_sends_a_prompt(tmp_path: P
             result = await client.initialize()
             assert result["protocolVersion"] == "0.9.0"
             await pair(person)
-            [session] = await client.sessions()
+            [session] = await eventually(client.sessions)
             assert session["resource"] == f"handrail-scripted:/{thread['id']}"
             chat = await client.open(session["resource"])
             turn = await chat.over()

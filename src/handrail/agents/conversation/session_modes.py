@@ -57,6 +57,8 @@ _ASKS_BY_AGENT: dict[str, dict[str, Asks | None]] = {
     "hermes": {"default": None},  # only for commands that it thinks dangerous
 }
 """Known agents, by name, whose modes mean something else; None: no claim."""
+_HARMLESS = ("model", "thought_level")
+"""Categories of options that do not change whom an agent asks."""
 _ORDER: tuple[Asks, ...] = ("nobody", "commands", "everything")
 
 
@@ -78,6 +80,14 @@ def add_asking(agent: str, state: dict[str, Json]) -> dict[str, Json]:
         return state
     found = find_asking(agent, state)
     return {**state, "asking": {} if found is None else record(found)}
+
+
+def may_ask_less(agent: str, state: Mapping[str, Json], option: str, value: str | bool) -> bool:
+    """Whether an agent may ask about less after this change: of an option, or of its mode if `option` is empty."""
+    options = records(state.get("options", {}).get("options"))
+    if any(each.get("id") == option and each.get("category") in _HARMLESS for each in options):
+        return False
+    return _asks_in(agent, str(value)) != "everything"
 
 
 class _Mode(NamedTuple):

@@ -253,12 +253,11 @@ def _warn_of_skew(link: Link) -> None:
 
 
 def show_page(link: Link, *, browse: bool) -> None:
-    page = link.post("code")["url"]
-    if browse and open_in_browser(page):
+    if browse and has_display() and open_in_browser(link.post("code", body={"local": True})["url"]):
         say("The page is open in your browser.")
     else:
         say("Open this within a minute; it signs you in once:")
-        say(f"  {page}")
+        say(f"  {link.post('code', body={'local': False})['url']}")
 
 
 def _is_keeper_running(places: Places) -> bool:

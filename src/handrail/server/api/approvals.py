@@ -26,6 +26,7 @@ from handrail.gate.rules.suggestions import (
 )
 from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Person
+from handrail.server.api._device_limits import check_answer
 from handrail.server.api.approval_models import (
     AllowedLow,
     AllowLowBody,
@@ -42,7 +43,6 @@ from handrail.server.api.calls import usual_view
 from handrail.server.api.models import as_json, now_ms
 from handrail.server.api.rule_models import RuleBody, Suggestion, suggestion_view
 from handrail.server.context import ServerContext, actor_of, person_of
-from handrail.server.device_guard import HIGH_RISK
 from handrail.store.approvals import ApprovalRecord
 from handrail.store.calls import CallHistory
 from handrail.store.values import Caller, Claim, Json, ResultPreview, Rule
@@ -100,7 +100,7 @@ def routes(context: ServerContext) -> APIRouter:
 async def _answer(context: ServerContext, id: str, body: AnswerBody, request: Request) -> None:
     call, approval = await get_open(context, id)
     if person_of(request).limited:
-        await _check_limited(context, call, approval, body)
+        await check_answer(context.gate, call, approval, body)
     answer = Answer(
         kind=body.answer,
         by=actor_of(request),
@@ -112,17 +112,6 @@ async def _answer(context: ServerContext, id: str, body: AnswerBody, request: Re
         request_id=body.request_id,
     )
     await person_actions.answer(context.gate, approval, answer, body.digest)
-
-
-async def _check_limited(context: ServerContext, call: Call, approval: Approval, body: AnswerBody) -> None:
-    """Refuse what a device leaves to the desk: to allow high risk, also by an edit, and to make rules."""
-    if body.answer == "deny" and body.rule is None:
-        return
-    risk = approval.asked.risk
-    if body.input is not None or body.content is not None:
-        risk = (await person_actions.edit(context.gate, call, body.input, body.content)).risk.level
-    if risk == "high" or body.rule is not None:
-        raise HTTPException(403, HIGH_RISK)
 
 
 def _build_rules(context: ServerContext, call: Call, body: AnswerBody) -> tuple[Rule, ...]:

@@ -10,8 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
-from handrail.gate.result_review import hide_result
+from handrail.gate.result_review import hide_output, hide_result
 from handrail.server.api._call_export import EXPORT_TYPES, write_calls
+from handrail.server.api._device_limits import check_completion
 from handrail.server.api.approval_models import Usual
 from handrail.server.api.call_models import (
     CallCounts,
@@ -68,8 +69,7 @@ def routes(context: ServerContext) -> APIRouter:
     async def call(id: str, request: Request) -> CallDetail:
         detail = await _get_call_history(context, id)
         view = call_detail(detail, context.gate.open.get(id), context.gate, context.terminals)
-        shown = view.preview if person_of(request).approves else hide_result(view.preview)
-        return view.model_copy(update={"preview": shown})
+        return view if person_of(request).approves else _hide_output(view)
 
     @router.post("/calls/{id}/cancel")
     async def cancel(id: str, request: Request) -> Forced:
@@ -80,6 +80,8 @@ def routes(context: ServerContext) -> APIRouter:
     @router.post("/calls/{id}/complete")
     async def complete(id: str, body: CompleteBody, request: Request) -> Forced:
         open_call = context.gate.open.get(id)
+        if open_call is not None and person_of(request).limited:
+            await check_completion(context.gate, open_call, body)
         won = open_call is not None and await _complete(context, open_call, body, actor_of(request))
         return await _forced_view(context, id, won, "Completed.")
 
@@ -156,6 +158,11 @@ async def _complete(context: ServerContext, call: Call, body: CompleteBody, by: 
             context.gate, call, by, stop=body.stop, text=body.text, digest=body.digest
         )
     return await person_actions.accept(context.gate, call, by, body.digest or "", body.content, body.comments)
+
+
+def _hide_output(view: CallDetail) -> CallDetail:
+    """The call for those who only watch: without what it read or printed."""
+    return view.model_copy(update={"preview": hide_result(view.preview), "result": hide_output(view.result)})
 
 
 async def _get_call_history(context: ServerContext, id: str) -> CallHistory:

@@ -10,11 +10,13 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from handrail.agents.conversation import thread_prompts
 from handrail.agents.conversation.send_prompt import PromptPart
+from handrail.agents.conversation.session_modes import may_ask_less
 from handrail.config import OWN_AGENT, PROVIDER_VARIABLES
 from handrail.server.api import threads
 from handrail.server.api._mention_search import search_mentions
-from handrail.server.api.thread_models import ImageBody, PromptBody, Prompted, SettingBody
-from handrail.server.context import ServerContext, actor_of
+from handrail.server.api.thread_models import ImageBody, PromptBody, Prompted, SettingBody, speaker_of
+from handrail.server.context import ServerContext, actor_of, person_of
+from handrail.server.device_guard import HIGH_RISK
 from handrail.store.blobs import BlobUnavailable, image_mime
 from handrail.store.threads.thread_records import ThreadRecord
 
@@ -64,8 +66,13 @@ def routes(context: ServerContext) -> APIRouter:
         return Response(status_code=204)
 
     @router.post("/threads/{id}/setting", status_code=204)
-    async def setting(id: str, body: SettingBody) -> Response:
-        await threads.get_record(context, id)
+    async def setting(id: str, body: SettingBody, request: Request) -> Response:
+        record = await threads.get_record(context, id)
+        if person_of(request).limited:
+            state = (await context.threads.snapshot(id, 1)).state
+            option = body.id if body.setting == "option" else ""
+            if may_ask_less(speaker_of(state, record.agent), state, option, body.value):
+                raise HTTPException(403, HIGH_RISK)
         await context.prompts.set(id, body.setting, body.value, id=body.id)
         return Response(status_code=204)
 

@@ -2,6 +2,7 @@
 credentials (list, issue, revoke)."""
 
 import base64
+from functools import partial
 from typing import Annotated
 
 from anyio import to_thread
@@ -16,7 +17,8 @@ from handrail.server.device_listener import is_own_address
 from handrail.server.sign_ins import AnswerError, RedeemError, SignIn
 from handrail.store.events import CredentialRevoked
 from handrail.store.threads.message import clean
-from handrail.terminal.loopback_peer import find_refusal
+from handrail.terminal.loopback_peer import IS_SUPPORTED, find_refusal
+from handrail.terminal.person_check import NO_PERSON
 
 Id = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -29,6 +31,14 @@ class SignInBody(Wire):
     """The public key: ECDSA on P-256, SubjectPublicKeyInfo in base64. Without it, a reload signs the page out."""
     name: Annotated[str, Field(max_length=80)] = ""
     """What the browser calls itself, for the list of sign-ins."""
+
+
+class CodeBody(Wire):
+    """Who a sign-in link is for."""
+
+    local: bool = False
+    """A program on this machine is started with the link, where other programs can read it: only a process that is
+    visible to Handrail may use it."""
 
 
 class SignedIn(Wire):
@@ -116,6 +126,11 @@ PAIR_REFUSALS: dict[RedeemError, str] = {
     "used": "This code was used before, so the device that it paired is signed out: somebody else may have seen it. Run "
     "`handrail pair` at your desk for a new one.",
 }
+STARTED_BY_HANDRAIL = (
+    "Handrail started the program that opened this link, for an agent or in `handrail shell`, so it cannot sign in. Open the "
+    "link in a browser that was started outside of these."
+)
+NO_LINK_PROCESS = "The program that opened this link could not be recognised. Run `handrail open --print`, and open that link."
 NO_PROCESS = "The program that signs in could not be recognised, so its key is not enough. Run `handrail open` for a fresh link."
 
 
@@ -127,6 +142,7 @@ def routes(context: ServerContext) -> APIRouter:
         key, device = await _read_key(body.key), is_from_device(request)
         if device and not key:
             raise HTTPException(422, NO_KEY)
+        await _check_code_process(context, request, body.code)
         result = context.access.sign_ins.redeem(body.code, key, body.name, device=device)
         if device and isinstance(result, str):
             raise HTTPException(401, PAIR_REFUSALS[result])
@@ -150,10 +166,12 @@ def routes(context: ServerContext) -> APIRouter:
         return _signed_in(context.access.sign_ins.answer(body.sign_in, body.nonce, signature, device=device))
 
     @router.post("/code")
-    async def code() -> dict[str, str]:
+    async def code(body: CodeBody | None = None) -> dict[str, str]:
+        """A link that signs a browser in, once, within a minute."""
         if context.access.sealed is not None:
             raise HTTPException(403, context.access.sealed)
-        return {"url": f"{context.url}/#code={context.access.sign_ins.issue_code()}"}
+        code = context.access.sign_ins.issue_code(local=body is not None and body.local)
+        return {"url": f"{context.url}/#code={code}"}
 
     return router
 
@@ -207,6 +225,22 @@ def _read_signature(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except ValueError:
         return b""
+
+
+async def _check_code_process(context: ServerContext, request: Request, code: str) -> None:
+    """Refuse a link to what Handrail started: a command can read it in the arguments of the browser that opens it."""
+    if is_from_device(request):
+        await _check_process(context, request)
+        return
+    client, server = tuple(request.scope["client"]), tuple(request.scope["server"])
+    is_strict = IS_SUPPORTED and context.access.sign_ins.is_local(code)
+    unknown = NO_LINK_PROCESS if is_strict else None
+    # A browser may have been started by an editor that is an agent too, so agents are not looked for.
+    refusal = await to_thread.run_sync(
+        partial(find_refusal, context.launchers, client, server, unknown, agents=False)
+    )
+    if refusal is not None:
+        raise HTTPException(403, STARTED_BY_HANDRAIL if refusal == NO_PERSON else refusal)
 
 
 async def _check_process(context: ServerContext, request: Request) -> None:

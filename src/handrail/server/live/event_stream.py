@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 from fastapi import APIRouter, WebSocket
 
-from handrail.gate.result_review import hide_result
+from handrail.gate.result_review import hide_output, hide_result
 from handrail.server.access import Person
 from handrail.server.api.call_models import LiveEntries
 from handrail.server.api.client_models import ClientView, build_client_views
@@ -27,6 +27,7 @@ from handrail.store.events import (
     AgentEnded,
     ApprovalAnswered,
     ApprovalOpened,
+    CallSettled,
     Entry,
     Event,
     OperationEnded,
@@ -138,5 +139,7 @@ def filter_terminal(view: TerminalView, person: Person) -> TerminalView:
 def _hide_fields(event: Event) -> Event:
     if isinstance(event, ApprovalOpened):
         return replace(event, preview=hide_result(event.preview))
+    if isinstance(event, CallSettled):
+        return replace(event, result=hide_output(event.result))
     hidden = _HIDDEN_FIELDS.get(type(event))
     return replace(event, **hidden) if hidden else event

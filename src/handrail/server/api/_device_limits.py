@@ -1,0 +1,39 @@
+"""What a device may not do to a waiting call when `high_risk = "desk"`, by every route that allows one."""
+
+from fastapi import HTTPException
+
+from handrail.gate import person_actions
+from handrail.gate.approval import Approval
+from handrail.gate.call import Call
+from handrail.gate.gate import Gate
+from handrail.server.api.approval_models import AnswerBody
+from handrail.server.api.call_models import CompleteBody
+from handrail.server.device_guard import HIGH_RISK
+from handrail.store.values import Json
+
+
+async def check_answer(gate: Gate, call: Call, approval: Approval, body: AnswerBody) -> None:
+    """Refuse to allow high risk, also by an edit, and to make rules."""
+    if body.rule is not None:
+        raise HTTPException(403, HIGH_RISK)
+    if body.answer != "deny":
+        await _check_risk(gate, call, approval, body.input, body.content)
+
+
+async def check_completion(gate: Gate, call: Call, body: CompleteBody) -> None:
+    """Refuse to complete a waiting write of high risk: that allows it."""
+    accepts = body.content is not None or (
+        body.text is None and person_actions.completion(gate, call).does == "accept_diff"
+    )
+    if accepts and call.approval is not None:
+        await _check_risk(gate, call, call.approval, None, body.content)
+
+
+async def _check_risk(
+    gate: Gate, call: Call, approval: Approval, input: Json | None, content: str | None
+) -> None:
+    risk = approval.asked.risk
+    if input is not None or content is not None:
+        risk = (await person_actions.edit(gate, call, input, content)).risk.level
+    if risk == "high":
+        raise HTTPException(403, HIGH_RISK)
