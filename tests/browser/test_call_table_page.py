@@ -95,6 +95,44 @@ async def test_a_search_has_one_language_stays_over_a_reload_and_says_what_it_do
     await expect(row(tab, CALLS - 50)).to_be_visible()
 
 
+async def test_the_same_field_searches_every_view_where_it_is(tab: Tab) -> None:
+    """It hides nothing that needs the person, and a search for calls says nothing about rules."""
+    field, note = tab.page.locator("#filter"), tab.page.get_by_role("status").filter(has_text="found")
+    await tab.page.keyboard.press("/")
+    await tab.page.keyboard.type("status:failed")
+    await expect(tab.page).to_have_url(re.compile(r"/calls\?q=status%3Afailed$"))
+    await tab.page.get_by_role("link", name="Inbox").click()
+    await expect(field).to_have_value("")
+    await tab.page.get_by_role("link", name="Threads").click()
+    await expect(field).to_have_value("status:failed")
+    await tab.sees(tab.page.get_by_role("region", name="Threads"), "Threads have no key status:.")
+
+    await tab.page.get_by_role("link", name="Rules").click()
+    await expect(field).to_have_value("")
+    rules = tab.page.get_by_role("region", name="Rules", exact=True).locator("ol > li[id]")
+    await expect(rules).not_to_have_count(0)
+    every = await rules.count()
+    await search(tab, "workspace -writes risk:high")
+    await expect(tab.page).to_have_url(re.compile(r"/rules\?q=workspace\+-writes\+risk%3Ahigh$"))
+    await tab.sees(note, "Rules have no key risk:. Words, “phrases” and -words narrow this list.")
+    await expect(rules.filter(has_text="reads in the workspace")).to_be_visible()
+    assert 0 < await rules.count() < every
+    await expect(rules.filter(has_text="writes in the workspace")).to_have_count(0)
+    await tab.page.reload()
+    await tab.sees(note, "rules found.")
+    await note.get_by_role("button", name="Search calls").click()
+    await expect(field).to_have_value("workspace -writes risk:high")
+    await expect(tab.page).to_have_url(re.compile(r"/calls\?q=workspace"))
+
+    await tab.page.get_by_role("button", name="Settings", exact=True).click()
+    settings = tab.page.get_by_role("region", name="Settings", exact=True)
+    await expect(settings.get_by_label("Keep ended calls, journal.keep_days")).to_be_visible()
+    await search(tab, '"quiet hours"')
+    await tab.sees(note, "2 settings found.")
+    await expect(settings.get_by_label("Quiet hours, notify.quiet_hours")).to_be_visible()
+    await expect(settings.get_by_label("Keep ended calls, journal.keep_days")).to_have_count(0)
+
+
 async def test_columns_are_chosen_and_sorted_and_what_matches_is_exported(tab: Tab, tmp_path: Path) -> None:
     rows = await open_calls(tab, "status:failed agent:codex")
     sorts = tab.page.get_by_role("group", name="Sort by")
@@ -168,6 +206,12 @@ async def test_the_palette_finds_actions_and_calls_by_keyboard(tab: Tab) -> None
     await tab.page.keyboard.press("Enter")
     call = PastCall(54_321, 0).id
     await expect(tab.detail.get_by_role("article", name=f"Call {call}")).to_be_visible()
+
+    await tab.page.keyboard.press("Control+k")
+    await tab.page.keyboard.type("keep ended calls")
+    await tab.sees(palette.get_by_role("option", selected=True), "journal.keep_days")
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_label("Keep ended calls, journal.keep_days")).to_be_visible()
 
     await tab.page.keyboard.press("Control+k")
     await expect(palette.get_by_role("combobox")).to_be_focused()

@@ -102,7 +102,16 @@ async def test_every_target_is_large_enough_for_a_finger(
         url = page.url.rstrip("/")
         small: dict[str, Any] = {}
         problems: list[str] = []
-        for path in ("", "/calls", "/terminals", "/rules", "/threads", f"/c/{question['call_id']}"):
+        for path in (
+            "",
+            "/calls",
+            "/terminals",
+            "/rules",
+            "/servers",
+            "/settings",
+            "/threads",
+            f"/c/{question['call_id']}",
+        ):
             await page.goto(f"{url}{path}")
             await expect(page.get_by_role("main")).to_be_attached()
             if path.startswith("/c/"):

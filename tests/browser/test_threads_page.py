@@ -106,6 +106,8 @@ async def test_a_newcomer_talks_with_the_demo_agent(
 
         # it streams
         await tab.sees(pane(tab), "I will write down what we talk about.")
+        times = pane(tab).get_by_role("article", name="demo").locator("time")
+        await expect(times.first).to_have_text(re.compile(r"^\d\d:\d\d$"), timeout=MS)  # as everywhere
         await expect(room(tab).get_by_role("button", name="Stop")).to_be_visible(timeout=MS)
         thread = (await shared_person.get("threads", workspace=str(workspace)))[0]["id"]
         await expect(row(tab, thread)).to_have_attribute("data-state", "needs you", timeout=MS)

@@ -55,6 +55,7 @@ REGRESSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         "one search box, three languages; unknown keys say nothing; no filter in the URL",
         (
             "tests/browser/test_call_table_page.py::test_a_search_has_one_language_stays_over_a_reload_and_says_what_it_does_not_know",
+            "tests/browser/test_call_table_page.py::test_the_same_field_searches_every_view_where_it_is",
             "tests/browser/test_call_table_page.py::test_the_palette_finds_actions_and_calls_by_keyboard",
             "tests/server/api/test_terminal_search.py::test_terminals_are_searched_like_calls",
         ),

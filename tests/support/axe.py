@@ -18,6 +18,14 @@ SCHEMES: tuple[tuple[Scheme, dict[str, Any]], ...] = (
     ("forced", {"runOnly": COLOURS}),
 )
 RUN = "options => axe.run(document, { resultTypes: ['violations'], ...options })"
+CUT = """() => [...document.querySelectorAll("button")].filter((one) => {
+  const box = one.getBoundingClientRect();
+  if (!one.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || !box.width || one.closest(".unseen, .xterm, [inert], .chips")) return false;
+  const words = [...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const cut = words && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).textOverflow !== "ellipsis";
+  return cut || (box.right > innerWidth + 1 && box.left < innerWidth);
+}).map((one) => one.textContent.trim() || one.ariaLabel)"""
+"""Buttons whose words are cut, by the button itself or by the edge of the page. The chips of a filter scroll."""
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -39,6 +47,8 @@ async def find_problems(page: Page, state: str, widths: Sequence[int] = WIDTHS) 
         over = await page.evaluate(OVERFLOW)
         problems += [f"{state}, {width} px, {scheme}: {rule}: {nodes}" for rule, nodes in found]
         problems += [f"{state}, {width} px: {over} px too wide"] if over else []
+        cut: list[str] = await page.evaluate(CUT) if scheme == "light" else []
+        problems += [f"{state}, {width} px: cut: {cut}"] if cut else []
     await show_in(page, "light")
     return problems
 

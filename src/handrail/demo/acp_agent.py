@@ -296,7 +296,7 @@ conversations with agents work. Say one of these words:
 |---|---|
 | `edit` | write a file: you see the diff here and in the inbox, keep or reject its hunks, or deny it |
 | `run` | run a command in a terminal that you can watch, cancel or complete |
-| `ask` | ask leave for something that I would do by myself |
+| `ask` | ask for permission before I do something myself |
 | `plan` | make a plan and go through it |
 | `long` | talk for a while, so that you can stop me |
 | `hang` | do nothing at all until you stop me |

@@ -10,7 +10,7 @@ from tests.support.axe import AXE, serious
 pytestmark = pytest.mark.browser
 
 DIALOGS = {
-    "allow low-risk": "Allow 3 low-risk",
+    "allow low-risk": "Allow 3 low-risk calls",
     "new rule": "New rule",
     "trust a folder": "Trust this folder",
     "undo": "Undo",
@@ -69,7 +69,7 @@ def test_a_pattern_that_cannot_be_a_rule_says_why_and_makes_none(page: Page, sit
     first = always.get_by_role("textbox").first
     make = always.get_by_role("button", name="Allow and make 2 rules")
     expect(always).to_contain_text(
-        "matches 14 of your last 200 calls · would have decided 41 of your last 57 prompts"
+        "matches 14 of your last 200 calls · would have decided 41 of your last 57 questions"
     )
     expect(make).not_to_have_attribute("aria-disabled", "true")
 

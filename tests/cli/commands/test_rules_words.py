@@ -86,7 +86,7 @@ def test_the_past_is_told_where_there_is_one() -> None:
     assert describe_impact(proposed) == ""
     proposed = {"calls": 1, "matches": 1, "prompts": 57, "decided": 41}
     assert describe_impact(proposed) == (
-        "It matches 1 of the last 1 call and would have decided 41 of your last 57 prompts."
+        "It matches 1 of the last 1 call and would have decided 41 of your last 57 questions."
     )
 
 

@@ -108,7 +108,7 @@ function move(controller: InboxController, step: number): void {
 }
 
 function filter(): void {
-  if (matchMedia("(max-width: 639px)").matches && route.place.view !== "terminals" && route.place.view !== "threads") route.go("calls");
+  if (matchMedia("(max-width: 639px)").matches && route.place.view === "inbox") route.go("calls");
   flushSync(); // focus the field before the next key event: fast typing does not wait for a frame
   document.getElementById("filter")?.focus();
 }

@@ -31,7 +31,6 @@ export function callStatus(call: KnownCall, asks: Asks | null = null, asked: App
     case "running":
       if (call.client_gone) return { sign: "gone", tone: "violet", word: "client gone" };
       if (call.caller.door === "hook" && call.handed_back) return { sign: "running", tone: "blue", word: "runs in the client" };
-      if (call.handed_back) return { sign: "gone", tone: "violet", word: "agent is no longer waiting" };
       return { sign: "running", tone: "blue", word: "running" };
     case "done": {
       const rule = decidingRule(call);

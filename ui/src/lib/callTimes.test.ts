@@ -19,6 +19,7 @@ test("a finished call says who allowed it, and whether it was edited", () => {
   assert.equal(deciderText({ ...call, edited: true }), "allowed by you, edited");
   assert.equal(deciderText({ ...call, answered_by: "a person on the command line" }), "allowed by you on the command line");
   assert.equal(deciderText({ ...call, allowed_by: "rule r1", answered_by: null }, () => "`git diff …`"), "allowed by `git diff …`");
+  assert.equal(deciderText({ ...call, allowed_by: "rule r1", answered_by: null }, () => "reads in the workspace"), "allowed by “reads in the workspace”");
   assert.equal(deciderText({ ...call, status: "denied", by: "a person on the page", ran_at: null }), "denied by you");
   assert.equal(deciderText({ ...call, status: "cancelled", answered_by: null, ran_at: null }), "");
   assert.equal(deciderText({ ...call, allowed_by: "nobody" }), "you were not asked");

@@ -20,14 +20,19 @@ export function timeParts(call: Pick<Times, "asked_at" | "ran_at" | "waited_ms" 
   return [...(call.ran_at === null ? [] : [`ran ${durationText(call.ran_ms)}`]), ...(call.asked_at === null ? [] : [`waited ${durationText(call.waited_ms)}`])];
 }
 
-/** Who decided: `allowed by you`, `allowed by reads in the workspace`; empty if nobody did. */
+/** Who decided: `allowed by you`, `allowed by “reads in the workspace”`; empty if nobody did. */
 export function deciderText(call: Times, named: (rule: string) => string = (rule) => rule): string {
   const rule = decidingRule(call);
   const verb = call.status === "denied" ? "denied" : "allowed";
   if (isUnasked(call)) return "you were not asked";
-  if (rule) return `${verb} by ${named(rule)}`;
+  if (rule) return `${verb} by ${quoted(named(rule))}`;
   if (call.answered_by === null || (call.ran_at === null && call.status !== "denied")) return "";
   return `${verb} by ${actorText(call.answered_by, named)}${call.edited ? ", edited" : ""}`;
+}
+
+/** The words of a rule as a name; a pattern in backticks is one already. */
+function quoted(words: string): string {
+  return words.includes("`") ? words : `“${words}”`;
 }
 
 /** An actor for the reader, who is the person. */

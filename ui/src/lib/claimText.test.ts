@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Claim, PartRisk, Preview } from "../api/types.ts";
-import { claimPlace, claimReasons, reasonsText, repeatsPreview } from "./claimText.ts";
+import { claimPlace, claimReasons, claimRows, reasonsText, repeatsPreview } from "./claimText.ts";
 
 function run(resource: string, facts: Partial<Claim> = {}): Claim {
   return { action: "run", resource, inside: true, protected: false, words: resource.split(" "), opaque: "", calm: false, reads: false, server: "", arguments: [], ...facts };
@@ -50,4 +50,13 @@ test("a command of one plain part is not listed again below itself, unless that 
   assert.equal(repeatsPreview([run("make"), run("ls")], command("make && ls"), runs.reasons, [runs]), false);
   assert.equal(repeatsPreview([run("make", { opaque: "why" })], command("make"), runs.reasons, [runs]), false);
   assert.equal(repeatsPreview([run("/w/a", { action: "write" })], null, [], []), false);
+});
+
+test("parts that read the same are one row, with the highest risk and every reason", () => {
+  const claims = [run("curl x"), run("sudo bash", { opaque: "runs as root" }), run("sudo bash", { opaque: "runs as root" }), run("sudo bash")];
+  const rows = claimRows(claims, [runs, deletes, { level: "medium", reasons: ["deletes files", "runs as root (sudo)"] }, runs], []);
+  assert.deepEqual(rows.map((row) => row.claims), [[0], [1, 2], [3]]);
+  assert.deepEqual(rows[1]?.risk, { level: "high", reasons: ["deletes files", "runs as root (sudo)"] });
+  const verdict = { claim: 2, effect: "deny", rule: "r1", why: "" } as const;
+  assert.equal(claimRows(claims, [], [verdict as never]).length, 4, "decisions that differ keep their rows");
 });

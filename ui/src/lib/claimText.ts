@@ -1,5 +1,5 @@
 /** Texts of a list of claims, without repeating the summary above it; pure. */
-import type { Claim, PartRisk, Preview } from "../api/types.ts";
+import type { Claim, PartRisk, Preview, Verdict } from "../api/types.ts";
 
 /** Actions on a path. */
 const PLACED = new Set<Claim["action"]>(["read", "write", "delete", "run"]);
@@ -22,6 +22,34 @@ export function reasonsText(reasons: readonly string[], claims: readonly Pick<Cl
 export function claimPlace({ action, inside, opaque }: Pick<Claim, "action" | "inside" | "opaque">, reasons: readonly string[]): "in workspace" | "outside workspace" | "" {
   if (!PLACED.has(action) || (opaque && inside) || reasons.some((reason) => reason.includes("workspace"))) return "";
   return inside ? "in workspace" : "outside workspace";
+}
+
+/** A row of the list: claims that read the same are one, with the highest risk and all reasons. */
+export interface ClaimRow {
+  /** The numbers of the claims, from 0. */
+  readonly claims: readonly number[];
+  readonly claim: Claim;
+  readonly risk: PartRisk | undefined;
+  readonly verdict: Verdict | undefined;
+}
+
+const LEVELS = ["low", "medium", "high"] as const;
+
+export function claimRows(claims: readonly Claim[], risks: readonly PartRisk[], verdicts: readonly Verdict[]): ClaimRow[] {
+  const rows = new Map<string, ClaimRow>();
+  claims.forEach((claim, at) => {
+    const verdict = verdicts.find((one) => one.claim === at);
+    const key = JSON.stringify([claim.action, claim.resource, claim.opaque, claim.inside, claim.protected, verdict?.effect, verdict?.rule]);
+    const before = rows.get(key);
+    rows.set(key, { claims: [...(before?.claims ?? []), at], claim, risk: joinRisks(before?.risk, risks[at]), verdict });
+  });
+  return [...rows.values()];
+}
+
+function joinRisks(a: PartRisk | undefined, b: PartRisk | undefined): PartRisk | undefined {
+  if (!a || !b) return a ?? b;
+  const level = LEVELS.indexOf(a.level) > LEVELS.indexOf(b.level) ? a.level : b.level;
+  return { level, reasons: [...new Set([...a.reasons, ...b.reasons])] };
 }
 
 /** Whether the only claim is the previewed command, and all its reasons are shown with it. */

@@ -26,8 +26,8 @@ export const VIEW_NAMES: Readonly<Record<View, string>> = { inbox: "Inbox", call
 
 const VIEWS: Record<string, View> = { calls: "calls", rules: "rules", servers: "servers", settings: "settings", terminals: "terminals", x: "terminals", threads: "threads", t: "threads" };
 
-/** Views whose list the query narrows, and how calls are drawn there. */
-const SEARCHED: readonly View[] = ["calls", "threads", "terminals"];
+/** Views with a list of their own kind: a query for one of them says nothing about another. All others share one query. */
+const APART: readonly View[] = ["rules", "servers", "settings"];
 
 class Route {
   place = $state.raw<RoutePlace>(placeFromUrl());
@@ -46,8 +46,8 @@ class Route {
     });
   }
 
-  go(view: View): void {
-    this.set({ view, ...NOTHING }, "push");
+  go(view: View, query?: string): void {
+    this.set({ view, ...NOTHING }, "push", query);
   }
 
   /** Opens a call beside the view; switching between calls replaces the history entry. */
@@ -104,12 +104,14 @@ class Route {
 
   private url(place: RoutePlace): string {
     const [path = "/", anchor] = placeToUrl(place).split("#");
-    const query = SEARCHED.includes(place.view) ? this.query : "";
+    const query = place.view === "inbox" ? "" : this.query; // nothing that needs the person may be hidden there
     const given = new URLSearchParams({ ...(query ? { q: query } : {}), ...(this.waterfall && place.view === "calls" ? { as: "waterfall" } : {}) });
     return `${path}${given.size ? `?${given.toString()}` : ""}${anchor ? `#${anchor}` : ""}`;
   }
 
-  private set(place: RoutePlace, how: "push" | "replace"): void {
+  private set(place: RoutePlace, how: "push" | "replace", query?: string): void {
+    const apart = place.view !== this.place.view && (APART.includes(place.view) || APART.includes(this.place.view));
+    this.query = query ?? (apart ? "" : this.query);
     this.place = place;
     if (!this.keepsUrl) return;
     const url = this.url(place);

@@ -384,7 +384,7 @@ def describe_impact(proposed: ProposedView) -> str:
         )
     if proposed["prompts"]:
         sentences.append(
-            f"would have decided {proposed['decided']} of your last {format_count(proposed['prompts'], 'prompt')}"
+            f"would have decided {proposed['decided']} of your last {format_count(proposed['prompts'], 'question')}"
         )
     return "It " + " and ".join(sentences) + "." if sentences else ""
 

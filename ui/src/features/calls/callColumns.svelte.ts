@@ -17,7 +17,7 @@ export const COLUMNS: readonly Column[] = [
   { key: "agent", word: "Agent", width: 116, rank: 4 },
   { key: "tool", word: "Tool", width: 128, rank: 6 },
   { key: "title", word: "What", width: 260, rank: 0 },
-  { key: "status", word: "Status", width: 112, rank: 1 },
+  { key: "status", word: "Status", width: 150, rank: 1 },
   { key: "waited", word: "Waited", width: 72, rank: 5 },
   { key: "ran", word: "Ran", width: 72, rank: 3 },
   { key: "by", word: "Allowed by", width: 150, rank: 7 },

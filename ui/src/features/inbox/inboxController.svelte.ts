@@ -112,6 +112,7 @@ export class InboxController {
 
   /** Starts the demo; its calls come to the inbox. */
   async startDemo(): Promise<void> {
+    this.listHeld = false; // the pointer is over the button: no row has to keep its place for it
     try {
       const { terminal } = await this.store.api.startDemo();
       toasts.offer("The demo runs for ten minutes. Its terminal says what it does.", "Show terminal", () => route.openTerminal(terminal));
@@ -129,9 +130,9 @@ export class InboxController {
     }
   }
 
-  /** The text of the search field. */
+  /** The text of the search field; the inbox is not searched. */
   get filter(): string {
-    return route.query;
+    return route.place.view === "inbox" ? "" : route.query;
   }
 
   set filter(text: string) {
@@ -148,8 +149,7 @@ export class InboxController {
 
   /** Shows the calls of one conversation of a client. */
   showSession(client: string, session: string): void {
-    route.query = sessionFilter(client, session);
-    route.go("calls");
+    route.go("calls", sessionFilter(client, session));
   }
 
   call(id: string): TrackedCall | undefined {

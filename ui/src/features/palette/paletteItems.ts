@@ -3,7 +3,7 @@ import type { IconName } from "../../components/Icon.svelte";
 
 export interface PaletteItem {
   readonly id: string;
-  readonly group: "Actions" | "Calls" | "Threads" | "Terminals";
+  readonly group: "Actions" | "Settings" | "Calls" | "Threads" | "Terminals";
   readonly icon: IconName;
   readonly text: string;
   /** A second text, in a quiet colour: a folder, a key, a status. */

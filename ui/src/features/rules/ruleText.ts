@@ -5,6 +5,7 @@
  */
 import type { Claim, Effect, ProposedView, Rule, RuleBody, RuleView, Scope, Suggestion, TestView, Verdict } from "../../api/types.ts";
 import type { Sign, Tone } from "../../lib/callText.ts";
+import { actorText } from "../../lib/callTimes.ts";
 import { pluralize } from "../../lib/duration.ts";
 
 export const RULE_SUBJECTS = ["command", "path", "host", "tool"] as const;
@@ -32,6 +33,11 @@ export const EFFECT_STYLES: Record<Effect, { readonly sign: Sign; readonly tone:
   ask: { sign: "needs", tone: "amber", word: "ask", does: "asks" },
   allow: { sign: "rule", tone: "green", word: "allow", does: "allowed" },
 };
+
+/** Everything that a search of rules looks at: what a row says. */
+export function ruleWords({ rule, words, added_by }: RuleView): string {
+  return [EFFECT_STYLES[rule.effect].word, rule.id, words, scopeText(rule), rule.workspace, rule.source, rule.note, added_by && actorText(added_by)].filter(Boolean).join("\n");
+}
 
 export function ruleSubject(rule: RuleBody): RuleSubject {
   return rule.command ?? rule.pattern ? "command" : rule.path ? "path" : rule.host ? "host" : "tool";
@@ -70,7 +76,7 @@ export function argumentText(given: RuleBody["arguments"]): string {
 export function proposalText({ matches, calls, decided, prompts }: ProposedView): string {
   const seen = calls ? `matches ${matches} of your last ${pluralize(calls, "call")}` : "there are no calls yet to judge it by";
   if (!prompts) return seen;
-  return `${seen} · would have decided ${decided} of your last ${pluralize(prompts, "prompt")}`;
+  return `${seen} · would have decided ${decided} of your last ${pluralize(prompts, "question")}`;
 }
 
 /** One line of the "Always allow…" form: a suggested rule, and the claims it covers. */

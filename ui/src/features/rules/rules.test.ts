@@ -65,7 +65,7 @@ test("a revoked rule comes back with the time it had left, one of a session or t
 
 test("what a proposed rule would have done is said in one line", () => {
   const seen = { problem: "", words: "", examples: [], calls: 200, matches: 14, prompts: 57, decided: 41 };
-  assert.equal(proposalText(seen), "matches 14 of your last 200 calls · would have decided 41 of your last 57 prompts");
+  assert.equal(proposalText(seen), "matches 14 of your last 200 calls · would have decided 41 of your last 57 questions");
   assert.equal(proposalText({ ...seen, prompts: 0 }), "matches 14 of your last 200 calls");
   assert.equal(proposalText({ ...seen, calls: 0, prompts: 0 }), "there are no calls yet to judge it by");
 });
@@ -140,6 +140,7 @@ test("denied, expired and withdrawn are three different words", () => {
   const late = { ...call, message: "Expired: nobody answered within 10 min. Nothing was run." };
   assert.equal(callStatus(late).word, "expired", "also when only the record of the call is at hand");
   assert.equal(callRemark(late), ": nobody answered within 10 min. Nothing was run.");
+  assert.equal(callStatus({ ...call, status: "running", handed_back: true, caller: { door: "stdio", client: "codex", key: "k", workspace: null } }).word, "running", "also when its agent waits no more");
   assert.equal(callStatus({ ...call, status: "cancelled" }, null, "withdrawn").word, "withdrawn");
   assert.equal(callStatus({ ...call, status: "denied", by: "a person on the page" }, null, "denied").word, "denied");
   assert.equal(callStatus({ ...call, status: "denied", by: "rule r1" }).word, "denied");

@@ -21,6 +21,11 @@ export function stateOf(state: ServerView["state"], login: ServerLoginView["stat
   return state !== "held" && state !== "disabled" && (login === "needed" || login === "pending") ? SIGN_INS[login] : STATES[state];
 }
 
+/** Everything that a search of servers looks at. */
+export function serverWords({ name, target, state, problem, tools, clients, variables }: ServerView): string {
+  return [name, target, STATES[state].word, problem, ...tools.map((tool) => tool.name), ...clients, ...variables].join("\n");
+}
+
 /** `KEY=VALUE` on each line; the first line that is not is returned instead. */
 export function readVariables(text: string): Record<string, string> | string {
   const found: Record<string, string> = {};

@@ -13,6 +13,55 @@ export const SECTIONS: readonly { readonly title: string; readonly names: RegExp
   { title: "Daemon, editors and MCP servers", names: /^(server|daemon|ahp)\.|^servers$/ },
 ];
 
+/** What each setting is called here. One that is missing shows its name in the file. */
+export const SETTING_LABELS: Readonly<Record<string, string>> = {
+  human_in_the_loop: "Ask before low-risk calls",
+  allow_reading_commands: "Let commands that only read pass",
+  default_policy: "When no rule matches",
+  "approvals.expire_seconds": "Questions expire after",
+  "agent.model": "Model",
+  "agent.thought_level": "Thinking",
+  "agent.max_steps": "Most steps for a prompt",
+  "agent.max_tokens": "Most tokens for a prompt",
+  "agent.max_seconds": "Most time for a prompt",
+  "agent.compact_at": "Summarise older messages at",
+  "agent.context": "Context window",
+  "notify.desktop": "Desktop notifications",
+  "notify.client_stops": "When a long turn ends",
+  "notify.client_asks": "When a client wants your attention",
+  "notify.ntfy": "ntfy topic",
+  "notify.webhook": "Webhook",
+  "notify.after_seconds": "Wait before ntfy and webhook",
+  "notify.quiet_hours": "Quiet hours",
+  "journal.keep_days": "Keep ended calls",
+  "undo.keep_days": "Keep content for undo",
+  "undo.keep_bytes": "Space for undo",
+  "terminal.max_bytes": "Output of one terminal",
+  "terminal.max_lines": "Lines of one terminal",
+  "terminal.keep_days": "Keep output of ended terminals",
+  "terminal.keep_bytes": "Space for ended terminals",
+  "terminal.shell": "Shell",
+  "command.wait_seconds": "Hand unfinished calls back after",
+  "command.stop_grace": "Patience when stopping",
+  "command.env_pass": "Variables that commands get",
+  "devices.address": "Address for devices",
+  "devices.port": "Port for devices",
+  "devices.name": "Host name in the link",
+  "devices.behind_proxy": "Behind a proxy",
+  "devices.high_risk": "High risk on devices",
+  "server.port": "Port of this page",
+  "daemon.restart": "Restart after a crash",
+  "ahp.enabled": "Serve editors over AHP",
+  "ahp.socket": "Socket for editors",
+  "ahp.port": "Port for editors",
+  "ahp.token": "Token for that port",
+  servers: "MCP servers",
+};
+
+export function settingLabel(name: string): string {
+  return SETTING_LABELS[name] ?? name;
+}
+
 /** What *Stop everything* has stopped, as one sentence or two. */
 export function receiptText({ operations, calls, terminals, beyond }: StopReceipt): string {
   const parts = [
