@@ -94,8 +94,9 @@ async def test_what_ended_while_no_daemon_ran_is_told_to_the_next(home: Path) ->
         assert scene.events == [("ended", terminal.id), ("swept", terminal.id)]
     async with running_keeper(home) as scene:  # nobody acknowledged it: told again
         assert scene.terminals.get(terminal.id) is not None
-        await scene.terminals.forget(terminal.id)
-    assert scene.terminals.get(terminal.id) is None
+        scene.terminals.release(terminal.id)  # the keeper forgets it, without a reply
+        assert scene.terminals.get(terminal.id) is None
+        assert (await scene.keeper.health()).terminals == 0
 
 
 async def test_a_program_with_pipes_ends_with_its_daemon(home: Path) -> None:

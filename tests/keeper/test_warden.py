@@ -7,12 +7,12 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.support.keeper_terminals import BOUND, KeeperTerminals, all_output, running_keeper, until
+from tests.support.keeper_terminals import BOUND, all_output, running_keeper, until
 from tests.support.processes import ProcessMark, descriptors, is_alive, kill_at_end, parent_of
 
 from handrail.keeper import process_tree
 from handrail.keeper.protocol import Exit
-from handrail.terminal.terminal import Terminal
+from handrail.keeper.pty import IDLE_MAX
 
 REFORK = (
     "import os, signal\nfor n in (1, 15): signal.signal(n, 1)\nwhile True:\n    if os.fork(): os._exit(0)\n"
@@ -243,7 +243,7 @@ async def test_an_idle_terminal_costs_less_than_six_megabytes(home: Path) -> Non
         terminals = [await scene.open("bash", "--norc", "-i") for _ in range(5)]
         await until(lambda: all(terminal.tail.end > 0 for terminal in terminals))
         pids = [keeper, *process_tree.descendants(keeper)]
-        assert len(pids) in (11, 13)  # with the spare warden, or before it is forked
+        assert len(pids) in (11, 12)  # with the idle warden, or before it is forked
         assert (proportional_bytes(pids) - before) / 5 < 6_000_000
 
 
@@ -257,25 +257,19 @@ def proportional_bytes(pids: list[int]) -> int:
 async def test_after_many_terminals_the_keeper_holds_what_it_held_before(home: Path) -> None:
     async with running_keeper(home) as scene:
         children = Path(f"/proc/{scene.keeper.pid}/task/{scene.keeper.pid}/children")
-        await scene.terminals.forget((await swept(scene)).id)
-        await until(lambda: len(children.read_text().split()) == 1)  # the spare warden
+        for terminal in [await scene.sh("read line") for _ in range(IDLE_MAX)]:
+            await terminal.stop(0)
+            await scene.terminals.forget(terminal.id)
+        await until(lambda: len(children.read_text().split()) == IDLE_MAX)
         before = (await scene.keeper.health()).descriptors
         for _ in range(200):
             terminal = await scene.sh("echo x")
             await all_output(terminal)
             await scene.terminals.forget(terminal.id)
-        # No warden is left but the spare one, not even as a zombie.
-        await until(lambda: len(children.read_text().split()) == 1)
+        # No warden is left but the idle ones, not even as a zombie.
+        await until(lambda: len(children.read_text().split()) == IDLE_MAX)
         health = await scene.keeper.health()
         assert (health.descriptors, health.terminals) == (before, 0)
-
-
-async def swept(scene: KeeperTerminals) -> Terminal:
-    """A terminal whose command has ended."""
-    terminal = await scene.sh("echo x")
-    with anyio.fail_after(BOUND):
-        await terminal.wait_swept()
-    return terminal
 
 
 async def test_mixed_trees_one_after_another_leave_nothing_and_take_no_time(home: Path) -> None:

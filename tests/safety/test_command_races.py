@@ -1,11 +1,10 @@
 """The directory and the program of a command swapped on its way from the question to the first instruction: none wins.
 
 The points are functions of the product, where its thread is stopped while the swap is made; that the swap happened is
-part of each race. The last steps of a leader are run in a fork, and stopped before each of their lines.
+part of each race. The last steps of a warden are run in a fork, and stopped before each of their lines.
 """
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count, product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import anyio
 import anyio.lowlevel
@@ -28,7 +27,7 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Request
-from handrail.keeper import system, warden
+from handrail.keeper import leader, system
 from handrail.keeper.protocol import Start
 from handrail.store.actor import CLIENT
 from handrail.store.values import Caller
@@ -76,7 +75,7 @@ FOLDER_RACES: tuple[Point | None, ...] = (
 )
 AFTER_CHECK = FOLDER_RACES[4:]
 STEPS = 10
-"""Lines of the leader's last functions, from the one that enters the directory to the one that executes the program."""
+"""Lines of the last functions, from the one that enters the directory to the one that starts the program."""
 
 
 def folder_for_folder(folder: Path, evil: Path) -> None:
@@ -147,16 +146,25 @@ def started_in(
     pid = os.fork()
     if pid == 0:
         swap_at(step, swap)
-        warden.become(order, (null, say, say), resource.getrlimit(resource.RLIMIT_NOFILE), complain)
+        lead(order, (null, say, say), complain)
     for descriptor in (say, complain, null):
         os.close(descriptor)
     os.waitpid(pid, 0)
     return read(said).strip(), read(complaint)
 
 
+def lead(order: Start, stdio: tuple[int, int, int], complain: int) -> NoReturn:
+    """Start a program as a warden does, and wait for its end."""
+    try:
+        os.waitpid(leader.start(order, stdio), 0)
+    except leader.NotStartedError as error:
+        os.write(complain, str(error).encode())
+    os._exit(0)
+
+
 def swap_at(step: int, swap: Callable[[], None]) -> None:
     """Before a step of entering the directory or of executing the program, counted from 0."""
-    codes = [function.__code__ for function in (warden._enter, warden._execute)]  # pyright: ignore[reportPrivateUsage]
+    codes = [function.__code__ for function in (leader._enter, leader._spawn)]  # pyright: ignore[reportPrivateUsage]
     steps = count()
 
     def trace(frame: Any, event: str, _: Any) -> Any:

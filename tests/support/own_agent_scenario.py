@@ -45,7 +45,7 @@ class AgentDaemon:
     """Whether each thread has its own process of our agent, which ends with it."""
 
     def since(self, tick: int, workspace: Path) -> list[ProcessInfo]:
-        return processes.started_since(tick, self.roots, (self.home.places.state, workspace), workspace)
+        return processes.started_since(tick, self.roots, (self.home.places.state, workspace))
 
     async def descriptors(self) -> int:
         return (await self.person.get("health"))["daemon"]["descriptors"]

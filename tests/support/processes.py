@@ -105,33 +105,26 @@ def boot_ticks() -> int:
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS)
 
 
-def started_since(
-    tick: int, roots: frozenset[int], places: tuple[Path, ...], workspace: Path | None = None
-) -> list[ProcessInfo]:
+def started_since(tick: int, roots: frozenset[int], places: tuple[Path, ...]) -> list[ProcessInfo]:
     """Everything of a home that was started at this tick or later and is not gone, whether it lives or is a zombie.
 
-    Leaves out the spare warden, which the keeper holds ready for the next command. Commands in the workspace count even
-    if they are older: they may have been started by a spare warden, which was forked before.
+    Leaves out idle wardens, which the keeper keeps for the next commands.
     """
     alive = {each.pid: each for each in _all()}
-    spare = _spare_wardens(alive)
-
-    def counts(one: ProcessInfo) -> bool:
-        is_command = workspace is not None and _name(one.parent) == WARDEN and _is_at(one, (workspace,))
-        return one.pid not in spare and (one.started >= tick or is_command)
-
+    idle = _idle_wardens(alive)
     return [
         each
         for each in alive.values()
-        if counts(each) and (_is_below(each, roots, alive) or _is_at(each, places))
+        if each.pid not in idle
+        and each.started >= tick
+        and (_is_below(each, roots, alive) or _is_at(each, places))
     ]
 
 
-def _spare_wardens(alive: dict[int, ProcessInfo]) -> set[int]:
-    """Wardens whose leader has not executed a program yet, and those leaders: both still have a warden's name."""
-    wardens = {pid for pid in alive if _name(pid) == WARDEN}
-    leaders = {pid for pid in wardens if alive[pid].parent in wardens}
-    return leaders | {alive[pid].parent for pid in leaders}
+def _idle_wardens(alive: dict[int, ProcessInfo]) -> set[int]:
+    """Wardens without a child."""
+    parents = {each.parent for each in alive.values()}
+    return {pid for pid in alive.keys() - parents if _name(pid) == WARDEN}
 
 
 def _name(pid: int) -> str:

@@ -5,7 +5,7 @@ EXPORTS = {
     "message_framing": "FRAME_MAX FrameError encode",
     "protocol": (
         "Attached CheckedProgram Done Exit Exited Failed Forget Grown Health Healthy Hello Input Kept "
-        "Listen Listening Look Looked NOT_READING Notice Overheard PROTOCOL RESTART_KEY Recall Recalled "
+        "Listen Listening Look Looked NOT_READING NO_REPLY Notice Overheard PROTOCOL RESTART_KEY Recall Recalled "
         "Refused Remember Replaced Reply Report Request Resize Resized Seen Shutdown Signal Start Started Stop "
         "Stopped Swept Typed Unrecorded Welcome from_keeper skew"
     ),

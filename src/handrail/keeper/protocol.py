@@ -77,6 +77,8 @@ TERMINAL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A terminal's id is also the name of its spool directory."""
 RESTART_KEY = "restart-daemon"
 """Key in the memo. While it is set, the keeper restarts a daemon that disconnects. A daemon that ends on purpose removes it."""
+NO_REPLY = 0
+"""An id that no awaited request has."""
 NOT_READING = "not_reading"
 """`Failed.code`: the input queue is full because the program does not read. The same request may succeed later."""
 
@@ -200,7 +202,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Drop an ended terminal from memory; with `delete`, its spool too."""
+    """Drop an ended terminal from memory; with `delete`, its spool too. With the id NO_REPLY it is not answered."""
 
     id: int
     terminal: str

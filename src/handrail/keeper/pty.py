@@ -1,8 +1,7 @@
-"""PTYs and process launch: the PTY's master side, and the warden with a PTY or pipes for its leader.
+"""PTYs and process launch: the PTY's master side, and the wardens that start programs with a PTY or pipes.
 
-A warden is forked for its order, or was forked before: after the first command a spare one waits for the next, because
-two forks of a Python process take longer than a short command. The spare is marked, unreadable and without a PTY, holds
-no order, is used once, and ends with the keeper.
+A warden whose tree has ended is kept for the next order, because the fork of a Python process takes longer than a short
+command. An idle warden is marked, unreadable, without a PTY and without an order, and ends with the keeper.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
 import socket
 import struct
 import termios
 from collections import deque
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING
 
 from handrail.keeper import lineage, system, warden
@@ -23,8 +22,7 @@ from handrail.keeper.message_framing import encode
 from handrail.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import NoReturn
+    from collections.abc import Iterable
 
     from handrail.keeper.protocol import Start
     from handrail.keeper.spool import Spool
@@ -157,135 +155,123 @@ def _append(spool: Spool, filled: int) -> None:
 
 
 ORDER_MAX = 64 * 1024
-"""Bytes of an order for a spare warden. It fits into the buffer of a socket, so that sending it never waits."""
+"""Bytes of an order for an idle warden. It fits into the buffer of a socket, so that sending it never waits."""
+IDLE_MAX = 2
+"""Wardens without a tree that are kept: the one that returns from its tree, and the one that was forked meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class WardenProcess:
+    """A warden and our end of its link. It cannot be another process: only the keeper reaps it."""
+
+    pid: int
+    identity: tuple[int, int] | None
+    link: socket.socket
+
+    @classmethod
+    def fork(
+        cls, limits: tuple[int, int], order: Start | None = None, stdio: tuple[int, ...] = ()
+    ) -> WardenProcess:
+        """Raises OSError if the system lacks resources."""
+        link, theirs = socket.socketpair()
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                link.close()
+                raise
+            if pid == 0:
+                warden.run(theirs, limits, order, stdio)
+        link.setblocking(False)
+        return cls(pid, lineage.identity(pid), link)
+
+    def take(self, line: bytes, stdio: tuple[int, ...]) -> bool:
+        """Give it an order; False if it is gone."""
+        try:
+            self.wake()
+            return socket.send_fds(self.link, [line], stdio) == len(line)
+        except OSError:
+            return False
+
+    def wake(self) -> None:
+        """Continue it: another process may have stopped it."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it without its tree; orphans of the tree fall to the keeper."""
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A forked warden: our end of its link, and of its leader's PTY or pipes."""
+    """An order that a warden has, with our end of its leader's PTY or pipes."""
 
-    warden_pid: int
-    warden: tuple[int, int] | None
-    link: socket.socket
+    warden: WardenProcess
     pty: PtyMaster | None
     pipes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Spare:
-    """A warden without an order; its leader waits for one at the other end of `orders`."""
-
-    pid: int
-    warden: tuple[int, int] | None
-    link: socket.socket
-    orders: socket.socket
-
-    @classmethod
-    def fork(cls, descriptors: tuple[int, int]) -> Spare:
-        with ExitStack() as undo:
-            orders, theirs = socket.socketpair()
-            undo.callback(orders.close)
-            with theirs:
-                lead = partial(warden.wait_for_order, theirs, descriptors)
-                pid, link = _fork_warden({theirs.fileno()}, 0.0, lead)
-            undo.pop_all()
-        orders.setblocking(False)
-        return cls(pid, lineage.identity(pid), link, orders)
-
-    def send(self, order: Start, slave: int) -> bool:
-        """Send the order and the PTY; False if it is too long, or if the warden or its leader is gone."""
-        line = encode(order)
-        try:
-            return (
-                len(line) <= ORDER_MAX
-                and self.link.send(encode(warden.Begin(order.grace))) > 0
-                and socket.send_fds(self.orders, [line], [slave]) == len(line)
-            )
-        except OSError:
-            return False
-
-    def close(self) -> None:
-        """Close both sockets, on which warden and leader exit."""
-        self.link.close()
-        self.orders.close()
 
 
 class Launcher:
     """Launches terminals; their leaders get this limit on open files."""
 
-    def __init__(self, descriptors: tuple[int, int]) -> None:
-        self.spare: Spare | None = None
-        self._descriptors = descriptors
+    def __init__(self, limits: tuple[int, int]) -> None:
+        self.idle: dict[int, WardenProcess] = {}
+        """Wardens without a tree, by pid, the one that was used last at the end."""
+        self._limits = limits
 
     def launch(self, order: Start) -> Launch:
-        """Start the order with the spare warden, or with a new one. Raises OSError if the system lacks resources."""
-        if order.pipes:
-            return self._launch_pipes(order)
+        """Give the order to an idle warden, or to a new one. Raises OSError if the system lacks resources."""
         with ExitStack() as undo:
-            pty = PtyMaster(order.cols, order.rows)
-            undo.callback(pty.close)
-            launched = self._use_spare(order, pty) or self._launch_pty(order, pty)
+            pty, pipes, stdio = _open_pipes(undo) if order.pipes else _open_pty(order, undo)
+            process = self._use_idle(order, stdio) or WardenProcess.fork(self._limits, order, stdio)
             undo.pop_all()
-        return launched
+        if pty is None:
+            for fd in stdio:
+                os.close(fd)
+        return Launch(process, pty, pipes)
 
-    def fork_spare(self) -> None:
-        with contextlib.suppress(OSError):  # the next launch forks, and reports the reason
-            self.spare = self.spare or Spare.fork(self._descriptors)
-
-    def drop_spare(self) -> None:
-        if self.spare is not None:
-            self.spare.close()
-            self.spare = None
-
-    def _use_spare(self, order: Start, pty: PtyMaster) -> Launch | None:
-        """Use the spare warden; None if it is missing, or if it cannot be used."""
-        spare = self.spare
-        if spare is None or not spare.send(order, pty.slave):
-            self.drop_spare()
-            return None
-        self.spare = None
-        spare.orders.close()
-        return Launch(spare.pid, spare.warden, spare.link, pty, ())
-
-    def _launch_pty(self, order: Start, pty: PtyMaster) -> Launch:
-        lead = partial(warden.become, order, (pty.slave, pty.slave, pty.slave), self._descriptors)
-        pid, link = _fork_warden({pty.slave}, order.grace, lead)
-        return Launch(pid, lineage.identity(pid), link, pty, ())
-
-    def _launch_pipes(self, order: Start) -> Launch:
-        with ExitStack() as undo:
-            pipes, stdio = _open_pipes(undo)
-            lead = partial(warden.become, order, stdio, self._descriptors)
-            pid, link = _fork_warden(set(stdio), order.grace, lead)
-            undo.pop_all()
-        for fd in stdio:
-            os.close(fd)
-        return Launch(pid, lineage.identity(pid), link, None, pipes)
-
-
-def _fork_warden(
-    descriptors: set[int], grace: float, lead: Callable[[int], NoReturn]
-) -> tuple[int, socket.socket]:
-    """Fork a warden that keeps these descriptors for its leader; return its pid, and our end of its link."""
-    link, theirs = socket.socketpair()
-    with theirs:
+    def fork_idle(self) -> WardenProcess | None:
+        """Fork a warden without an order; None if the system lacks resources, which the next launch reports."""
         try:
-            pid = os.fork()
+            process = WardenProcess.fork(self._limits)
         except OSError:
-            link.close()
-            raise
-        if pid == 0:
-            warden.run(theirs, descriptors, grace, lead)
-    link.setblocking(False)
-    return pid, link
+            return None
+        self.idle[process.pid] = process
+        return process
+
+    def keep(self, process: WardenProcess) -> bool:
+        """Keep a warden whose tree has ended; False if enough are kept."""
+        if len(self.idle) >= IDLE_MAX:
+            return False
+        self.idle[process.pid] = process
+        return True
+
+    def _use_idle(self, order: Start, stdio: tuple[int, ...]) -> WardenProcess | None:
+        """Use an idle warden; None if there is none, or if the order is too long for one."""
+        line = encode(order) if self.idle else b""
+        while self.idle and len(line) <= ORDER_MAX:
+            _, process = self.idle.popitem()
+            if process.take(line, stdio):
+                return process
+            process.link.close()
+            process.kill()
+        return None
 
 
-def _open_pipes(undo: ExitStack) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Our ends and the leader's ends of stdin, stdout and stderr."""
+def _open_pty(order: Start, undo: ExitStack) -> tuple[PtyMaster, tuple[int, ...], tuple[int, ...]]:
+    """A PTY; no pipes; the leader's end."""
+    pty = PtyMaster(order.cols, order.rows)
+    undo.callback(pty.close)
+    return pty, (), (pty.slave,)
+
+
+def _open_pipes(undo: ExitStack) -> tuple[None, tuple[int, ...], tuple[int, ...]]:
+    """No PTY; our ends of stdin, stdout and stderr; the leader's ends."""
     pairs: list[tuple[int, int]] = []
     for _ in range(3):
         pairs.append(os.pipe())
         for fd in pairs[-1]:
             undo.callback(os.close, fd)
     (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = pairs
-    return (to_stdin, from_stdout, from_stderr), (stdin, stdout, stderr)
+    return None, (to_stdin, from_stdout, from_stderr), (stdin, stdout, stderr)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from handrail.keeper import system
 from handrail.keeper.protocol import (
+    NO_REPLY,
     RESTART_KEY,
     Done,
     Failed,
@@ -98,6 +99,8 @@ class RequestHandler:
                 daemon.send(Listening(id, len(descriptors)), descriptors)
             case Health(id):
                 daemon.send(self._health(id))
+            case Forget(id, terminal, delete) if id == NO_REPLY:
+                self._terminals.forget(terminal, delete)
             case Shutdown(id, grace):
                 self._end(grace, id)
             case _:

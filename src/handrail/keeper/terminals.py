@@ -51,9 +51,11 @@ from handrail.keeper.warden import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from handrail.keeper.connection import Connection, DaemonChannel
     from handrail.keeper.event_loop import Loop
-    from handrail.keeper.pty import Launch, PtyMaster
+    from handrail.keeper.pty import Launch, PtyMaster, WardenProcess
 
 
 PATIENCE = 5.0
@@ -61,7 +63,7 @@ PATIENCE = 5.0
 PASS_BYTES = 1024 * 1024
 """Bytes read from all terminals in one pass of the loop: a hundred output storms must not delay a message."""
 SPARE_SECONDS = 0.05
-"""Seconds after a start before a spare warden is forked; the fork must not delay the first messages of a command."""
+"""Seconds after a start before an idle warden is forked, if none is left; it must not delay a command's first messages."""
 _LOST = Exit(lost="Its warden was killed, so how it ended is not known.")
 
 
@@ -76,10 +78,12 @@ class Terminal:
         loop: Loop,
         growth: GrowthThrottle,
         channel: DaemonChannel,
+        on_idle: Callable[[WardenProcess], None],
     ) -> None:
+        """`on_idle` takes the warden when the tree has ended."""
         self.order = replace(order, env={})  # the program has its environment; do not keep secrets in memory
-        self.warden_pid = launched.warden_pid
-        self.warden = launched.warden
+        self.warden: WardenProcess | None = launched.warden
+        """None once the tree has ended, because the warden may then have another; kept if processes are left."""
         self.pty = launched.pty
         self.size = (order.cols, order.rows)
         self.spool = spool
@@ -91,13 +95,13 @@ class Terminal:
         self.pid = 0
         self._created_at = time.time()
         self._pipes = launched.pipes
-        self._link = launched.link
         self._lines = LineBuffer(FRAME_MAX)
         self._start_id: int | None = order.id
         self._stops: list[tuple[Connection, int]] = []
         self._reported_unrecorded = False
         self._loop, self._growth, self._channel = loop, growth, channel
-        loop.watch(self._link.fileno(), READ, self._on_link)
+        self._on_idle = on_idle
+        loop.watch(launched.warden.link.fileno(), READ, self._on_link)
         self.watch_pty()
 
     def state(self) -> Kept:
@@ -132,16 +136,15 @@ class Terminal:
         self._expect_end(max(0.0, grace))
 
     def send_to_warden(self, message: ToWarden) -> None:
-        if self._link.fileno() < 0:
+        if self.warden is None or self.warden.link.fileno() < 0:
             return  # the warden is dead, and its pid may be reused
-        # A process of the tree may have sent SIGSTOP to the warden.
         with contextlib.suppress(OSError):
-            os.kill(self.warden_pid, signal.SIGCONT)
-            self._link.send(encode(message))
+            self.warden.wake()
+            self.warden.link.send(encode(message))
 
     def read_last_messages(self) -> None:
         """Read the messages that a dead warden has left in the socket."""
-        while self._link.fileno() >= 0:
+        while self.warden is not None and self.warden.link.fileno() >= 0:
             self._on_link()
 
     def lose(self, report: Report) -> None:
@@ -192,8 +195,10 @@ class Terminal:
         return min(self._growth.due_at(self.order.terminal), self.windows.due_at)
 
     def _on_link(self, _events: int = 0) -> None:
+        assert self.warden is not None
+        link = self.warden.link
         try:
-            data = self._link.recv(65536)
+            data = link.recv(65536)
         except BlockingIOError:
             return
         except OSError:
@@ -202,8 +207,15 @@ class Terminal:
             for line in self._lines.feed(data):
                 self._on_warden(from_warden(line))
         if not data:
-            self._loop.watch(self._link.fileno(), 0, self._on_link)
-            self._link.close()
+            self._loop.watch(link.fileno(), 0, self._on_link)
+            link.close()
+        elif self.report is not None and not self.report.left:
+            self._release_warden(self.warden)
+
+    def _release_warden(self, warden: WardenProcess) -> None:
+        self._loop.watch(warden.link.fileno(), 0, self._on_link)
+        self.warden = self.stuck_at = None
+        self._on_idle(warden)
 
     def _on_warden(self, message: FromWarden) -> None:
         match message:
@@ -295,8 +307,8 @@ class Terminals:
         self._orphans = orphans
         self._directory = directory
         self._launcher = Launcher(limits)
-        self._newest: Terminal | None = None  # until the spare warden that follows it is forked
-        self._spare_at = 0.0
+        self._fork_at: float | None = None
+        """When an idle warden is forked, unless one has returned from its tree by then."""
         self._growth = GrowthThrottle()
         self._by_id: dict[str, Terminal] = {}
         self._by_warden: dict[int, Terminal] = {}
@@ -309,22 +321,23 @@ class Terminals:
         return [terminal for terminal in self._by_id.values() if terminal.report is None]
 
     def wardens(self) -> set[tuple[int, int]]:
-        return {terminal.warden for terminal in self._by_warden.values() if terminal.warden is not None}
+        wardens = [terminal.warden for terminal in self._by_warden.values()]
+        return {warden.identity for warden in wardens if warden is not None and warden.identity is not None}
 
     def start(self, order: Start) -> None:
         """Launch a terminal. The reply is sent when the program runs or has failed to start. Raises RefusalError."""
         directory = self._new_directory(order)
         try:
-            self._unwatch_spare()
             launched = self._launcher.launch(order)
         except OSError as error:
             raise RefusalError(f"No process could be started: {error.strerror}.") from None
         spool = Spool(directory, order.cap_bytes, order.cap_lines)
-        terminal = Terminal(order, launched, spool, self._loop, self._growth, self._channel)
+        growth, channel = self._growth, self._channel
+        terminal = Terminal(order, launched, spool, self._loop, growth, channel, self._on_idle)
         self._by_id[order.terminal] = terminal
-        self._by_warden[terminal.warden_pid] = terminal
-        self._orphans.spared.add(terminal.warden_pid)
-        self._newest, self._spare_at = terminal, time.monotonic() + SPARE_SECONDS
+        self._by_warden[launched.warden.pid] = terminal
+        self._orphans.spared.add(launched.warden.pid)
+        self._fork_at = time.monotonic() + SPARE_SECONDS
 
     def find(self, terminal_id: str) -> Terminal:
         terminal = self._by_id.get(terminal_id)
@@ -352,7 +365,8 @@ class Terminals:
 
     def look(self, terminal_id: str) -> Seen:
         terminal, pty = self._find_pty(terminal_id)
-        return look(pty, terminal.pid, terminal.warden_pid)
+        assert terminal.warden is not None, "it runs"
+        return look(pty, terminal.pid, terminal.warden.pid)
 
     def resize(self, terminal_id: str, cols: int, rows: int) -> None:
         terminal = self.find_running(terminal_id)
@@ -384,15 +398,12 @@ class Terminals:
 
     def wake(self, pid: int) -> None:
         """Continue a stopped child if it is a warden: only the warden can report how its program ends."""
-        spare = self._launcher.spare
-        if pid in self._by_warden or (spare is not None and spare.pid == pid):
+        if pid in self._by_warden or pid in self._launcher.idle:
             os.kill(pid, signal.SIGCONT)
 
     def reaped(self, pid: int) -> None:
         """Handle the death of a child of the keeper. The keeper adopts the remaining processes of a dead warden."""
         self._orphans.spared.discard(pid)
-        if self._launcher.spare is not None and self._launcher.spare.pid == pid:
-            self._on_spare()
         terminal = self._by_warden.pop(pid, None)
         if terminal is not None:
             terminal.read_last_messages()
@@ -400,6 +411,9 @@ class Terminals:
             if terminal.report is None:
                 self._lost.append(terminal)
             self._drop_ended()
+        idle = self._launcher.idle.pop(pid, None)
+        if idle is not None:
+            idle.link.close()
 
     def tick(self) -> None:
         """Run everything that is due: growth notices, killing of orphans, killing of stuck wardens."""
@@ -407,13 +421,13 @@ class Terminals:
             self._notify_growth()
         self._end_orphans()
         now = time.monotonic()
-        if self._newest is not None and (self._spare_at <= now or self._newest.report is not None):
-            self._newest = None
-            self._fork_spare()
-        for terminal in self._by_warden.values():
+        if self._fork_at is not None and self._fork_at <= now:
+            self._fork_at = None
+            self._fork_idle()
+        for pid, terminal in self._by_warden.items():
             if terminal.stuck_at is not None and terminal.stuck_at < now:
                 terminal.stuck_at = None
-                os.kill(terminal.warden_pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
 
     def wait_at_most(self) -> float | None:
         now = time.monotonic()
@@ -421,25 +435,24 @@ class Terminals:
             terminal.stuck_at - now for terminal in self._by_warden.values() if terminal.stuck_at is not None
         ]
         growth = self._growth.wait_at_most() if self._channel.has_room else None
-        spare = None if self._newest is None else self._spare_at - now
-        waits += [wait for wait in (growth, spare, self._orphans.wait_at_most()) if wait is not None]
+        fork = None if self._fork_at is None else self._fork_at - now
+        waits += [wait for wait in (growth, fork, self._orphans.wait_at_most()) if wait is not None]
         return max(0.0, min(waits)) if waits else None
 
-    def _fork_spare(self) -> None:
-        self._launcher.fork_spare()
-        spare = self._launcher.spare
-        if spare is not None:
-            self._orphans.spared.add(spare.pid)
-            self._loop.watch(spare.link.fileno(), READ, self._on_spare)
+    def _fork_idle(self) -> None:
+        if not self._launcher.idle:
+            process = self._launcher.fork_idle()
+            if process is not None:
+                self._orphans.spared.add(process.pid)
 
-    def _unwatch_spare(self) -> None:
-        if self._launcher.spare is not None:
-            self._loop.watch(self._launcher.spare.link.fileno(), 0, self._on_spare)
-
-    def _on_spare(self, _events: int = 0) -> None:
-        """A spare warden has nothing to report but its end: another process killed it, or its leader."""
-        self._unwatch_spare()
-        self._launcher.drop_spare()
+    def _on_idle(self, process: WardenProcess) -> None:
+        """Keep a warden whose tree has ended for the next order, or end it."""
+        self._by_warden.pop(process.pid, None)
+        self._fork_at = None
+        if not self._launcher.keep(process):
+            process.kill()
+            process.link.close()
+        self._drop_ended()
 
     def _find_pty(self, terminal_id: str) -> tuple[Terminal, PtyMaster]:
         terminal = self.find_running(terminal_id)

@@ -1,40 +1,33 @@
 """The warden: a small process above each terminal's process tree, which keeps the tree's lineage.
 
-Runs in a fork of the keeper and never returns. It starts the leader and reports its exit. It stops the tree when the
-keeper requests it, when the leader exits, or when the keeper dies, and reports the result. It is a child subreaper: every
-process of the tree remains its descendant, even after a double fork. It does not handle output.
+Runs in a fork of the keeper and never returns. It starts the leader of an order and reports its exit. It stops the tree
+when the keeper requests it, when the leader exits, or when the keeper dies, and reports the result. It is a child
+subreaper: every process of the tree remains its descendant, even after a double fork. It does not handle output.
 
-A spare warden is forked before there is an order. Its leader waits for the order, which also brings the PTY.
+It has one tree at a time. Once no process of it is left, it is idle and can take another order; without a keeper it exits.
 
-Also defines the messages between keeper and warden (without a version, since one is a fork of the other) and the steps of
-a leader before exec: session, limits, controlling terminal, directory.
+Also defines the messages between keeper and warden (without a version, since one is a fork of the other). An order is a
+`Start`, sent with the descriptors of the PTY or pipes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import gc
 import os
 import resource
 import select
 import signal
 import socket
-import termios
-import time
 import traceback
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from handrail.framing import LineBuffer
-from handrail.keeper import lineage, system
+from handrail.keeper import leader, lineage, system
 from handrail.keeper.message_framing import FRAME_MAX, decode, encode, name_of
 from handrail.keeper.protocol import CheckedProgram, Exit, Report, Start
 from handrail.keeper.stop_tree import TreeStop
 from handrail.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +60,11 @@ class EndTree:
     grace: float
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """A spare warden's leader gets its order now."""
-
-    grace: float
-
-
 FromWarden = Launched | NotLaunched | LeaderLeft | TreeEnded
-ToWarden = SignalLeader | EndTree | Begin
+ToWarden = SignalLeader | EndTree | Start
 
 _FROM_WARDEN = {name_of(kind): kind for kind in (Launched, NotLaunched, LeaderLeft, TreeEnded)}
-_TO_WARDEN = {name_of(kind): kind for kind in (SignalLeader, EndTree, Begin)}
+_TO_WARDEN = {name_of(kind): kind for kind in (SignalLeader, EndTree, Start)}
 
 
 def from_warden(line: bytes) -> FromWarden:
@@ -95,27 +81,28 @@ _IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal
 
 
 def run(
-    link: socket.socket, descriptors: set[int], grace: float, lead: Callable[[int], NoReturn]
+    link: socket.socket, limits: tuple[int, int], order: Start | None = None, stdio: tuple[int, ...] = ()
 ) -> NoReturn:
-    """Watch over a leader, which runs `lead` and keeps these descriptors; `lead` gets a pipe for its error."""
+    """Serve the keeper at the other end of the link, beginning with this order. Leaders get this limit on open files."""
     try:
-        _isolate(keep={link.fileno(), *descriptors})
-        Warden(link, grace).watch(descriptors, lead)
+        _isolate(keep={link.fileno(), *stdio})
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        Warden(link).serve(order, stdio)
     except BaseException:
         traceback.print_exc()
     os._exit(0)
 
 
 def _isolate(keep: set[int]) -> None:
-    """Close other descriptors, start a session, become a subreaper, ignore signals and set the lineage mark."""
+    """Take a name, close other descriptors, start a session, become a subreaper, ignore signals, set the lineage mark."""
     gc.disable()
+    system.set_name("handrail-warden")
     start = 3
     for fd in sorted(keep - {0, 1, 2}):
         os.closerange(start, fd)
         start = fd + 1
     os.closerange(start, os.sysconf("SC_OPEN_MAX"))
     os.setsid()
-    system.set_name("handrail-warden")
     system.adopt_orphans()
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
@@ -123,123 +110,89 @@ def _isolate(keep: set[int]) -> None:
 
 
 class Warden:
-    """Parent of the leader: starts it, forwards signals, and stops the tree."""
+    """Takes orders from the keeper, and has the tree of one of them at a time."""
 
-    def __init__(self, link: socket.socket, grace: float) -> None:
+    def __init__(self, link: socket.socket) -> None:
         self._link = link
-        self._grace = grace
         self._unsent = b""
         self._lines = LineBuffer(FRAME_MAX)
-        self._pid = 0
-        self._ending: TreeStop | None = None
-        self._launched = False
-        self._leader_left = False
+        self._descriptors: list[int] = []
+        self._tree: Tree | None = None
+        self._keeper_gone = False
 
-    def watch(self, descriptors: set[int], lead: Callable[[int], NoReturn]) -> None:
+    def serve(self, order: Start | None, stdio: tuple[int, ...]) -> None:
+        """Run until the keeper is gone, or until a tree cannot be ended."""
         wake = system.wake_on(signal.SIGCHLD)
-        errors = self._launch(descriptors, lead)
-        _rehearse_reports()
+        if order is None:
+            rehearse()
+        else:
+            self._start(order, stdio)
         poll = select.poll()
-        for fd in (self._link.fileno(), wake, errors):
+        for fd in (self._link.fileno(), wake):
             poll.register(fd, select.POLLIN)
-        while True:
-            ready = {fd for fd, _ in poll.poll(self._timeout_ms())}
+        while self._tree is not None or not self._keeper_gone:
+            self._flush()
+            ready = {fd for fd, _ in poll.poll(None if self._tree is None else self._tree.timeout_ms())}
             if wake in ready:
                 os.read(wake, 4096)
-            if errors in ready:
-                poll.unregister(errors)
-                self._read_launch_error(errors)
-            if self._link.fileno() in ready and not self._read_link():
-                poll.unregister(self._link)
-            is_over = (self._launched or self._ending) and self._is_over()
-            self._flush()
-            if is_over:
-                return
+            if self._link.fileno() in ready:
+                self._read_link()
+                if self._keeper_gone:
+                    poll.unregister(self._link)
+            if self._tree is not None and not self._advance(self._tree):
+                break
+        self._flush()
 
-    def _launch(self, descriptors: set[int], lead: Callable[[int], NoReturn]) -> int:
-        """Fork the leader; return a pipe on which it reports why it could not exec."""
-        errors, report_to = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            self._link.close()  # the keeper must see the end of a warden whose leader still waits for its order
-            lead(report_to)
-        for fd in {report_to, *descriptors}:
-            os.close(fd)
-        return errors
-
-    def _read_launch_error(self, errors: int) -> None:
-        """Report whether the program runs: end of file without data means that exec closed the pipe."""
-        why = os.read(errors, 4096).decode(errors="replace")
-        os.close(errors)
-        self._launched = True
-        if why:
-            self._send(NotLaunched(why))
-            os.waitpid(self._pid, 0)
-            self._leader_left = True
-        else:
-            self._send(Launched(self._pid))
-
-    def _read_link(self) -> bool:
-        """Handle the keeper's messages; False if the keeper is gone, which stops the tree."""
+    def _read_link(self) -> None:
+        """Handle the keeper's messages. If the keeper is gone, stop the tree."""
         try:
-            data = self._link.recv(65536)
+            data, descriptors, _, _ = socket.recv_fds(self._link, 65536, 3)
         except OSError:
-            data = b""
+            data, descriptors = b"", []
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        self._descriptors += descriptors
         for line in self._lines.feed(data):
-            match to_warden(line):
-                case SignalLeader(number):
-                    self._signal_leader(number)
-                case EndTree(grace):
-                    self._end("stop", grace)
-                case Begin(grace):
-                    self._grace = grace
-                    self._signal_leader(signal.SIGCONT)  # another process may have stopped it
+            self._handle(to_warden(line))
         if not data:
-            self._end("keeper gone", KEEPER_GONE_GRACE)
-        return bool(data)
+            self._keeper_gone = True
+            if self._tree is not None:
+                self._tree.end("keeper gone", KEEPER_GONE_GRACE)
 
-    def _signal_leader(self, number: int) -> None:
-        # The pid cannot be reused before we reap the leader.
-        if not self._leader_left:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                _signal_by_pidfd(self._pid, number)
+    def _handle(self, message: ToWarden) -> None:
+        # A signal or a stop may arrive after the end of the tree that it is for.
+        match message:
+            case Start():
+                stdio, self._descriptors = tuple(self._descriptors), []
+                self._start(message, stdio)
+            case SignalLeader(number):
+                if self._tree is not None:
+                    self._tree.signal_leader(number)
+            case EndTree(grace):
+                if self._tree is not None:
+                    self._tree.end("stop", grace)
 
-    def _end(self, why: str, grace: float) -> None:
-        if self._ending is None:
-            self._ending = TreeStop(why, grace)
+    def _start(self, order: Start, stdio: tuple[int, ...]) -> None:
+        try:
+            self._tree = Tree(leader.start(order, stdio), order.grace)
+        except leader.NotStartedError as error:
+            self._send(NotLaunched(str(error)))
+            self._send(TreeEnded(Report("exit")))
         else:
-            self._ending.hurry(grace)
+            self._send(Launched(self._tree.leader))
+        for fd in stdio:
+            os.close(fd)
 
-    def _timeout_ms(self) -> float | None:
-        """Milliseconds that poll may wait; None without a limit."""
-        return None if self._ending is None else self._ending.wait_at_most() * 1000
-
-    def _is_over(self) -> bool:
-        """Reap children, report the leader's exit, stop its survivors. True once the tree is gone or cannot be killed."""
-        gone = not self._reap()
-        if self._ending is None:
-            if gone:
-                self._send(TreeEnded(Report("exit")))
-            elif self._leader_left:
-                self._end("exit", self._grace)
-            return gone
-        stuck = not gone and self._ending.advance()
-        if gone or stuck:
-            self._send(TreeEnded(self._ending.report(left=stuck)))
-        return gone or stuck
-
-    def _reap(self) -> bool:
-        """Reap exited children; True while any child is alive."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return False
-            if pid == 0:
-                return True
-            if pid == self._pid:
-                self._leader_left = True
-                self._send(LeaderLeft(exit_of(status)))
+    def _advance(self, tree: Tree) -> bool:
+        """Reap children and stop what is due. False if the tree cannot be ended."""
+        left, is_gone = tree.reap()
+        if left is not None:
+            self._send(LeaderLeft(left))
+        report = tree.advance(is_gone)
+        if report is not None:
+            self._send(TreeEnded(report))
+            self._tree = None
+        return report is None or is_gone
 
     def _send(self, message: FromWarden) -> None:
         """Queue a message. What one pass of the loop queues is sent together, which wakes the keeper once."""
@@ -252,20 +205,69 @@ class Warden:
             self._unsent = b""
 
 
+class Tree:
+    """All processes below the warden: a leader, and its descendants."""
+
+    def __init__(self, leader: int, grace: float) -> None:
+        self.leader = leader
+        self._grace = grace
+        self._leader_left = False
+        self._ending: TreeStop | None = None
+
+    def signal_leader(self, number: int) -> None:
+        # The pid cannot be reused before we reap the leader.
+        if not self._leader_left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                _signal_by_pidfd(self.leader, number)
+
+    def end(self, why: str, grace: float) -> None:
+        if self._ending is None:
+            self._ending = TreeStop(why, grace)
+        else:
+            self._ending.hurry(grace)
+
+    def timeout_ms(self) -> float | None:
+        """Milliseconds after which `advance` must be called; None if only after a change."""
+        return None if self._ending is None else self._ending.wait_at_most() * 1000
+
+    def reap(self) -> tuple[Exit | None, bool]:
+        """Reap exited children. Returns how the leader ended, if it was one of them, and whether no child is left."""
+        left: Exit | None = None
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return left, True
+            if pid == 0:
+                return left, False
+            if pid == self.leader:
+                self._leader_left = True
+                left = exit_of(status)
+
+    def advance(self, is_gone: bool) -> Report | None:
+        """Stop what the leader has left; the report once the tree is gone or cannot be killed."""
+        if self._ending is None:
+            if is_gone:
+                return Report("exit")
+            if self._leader_left:
+                self.end("exit", self._grace)
+            return None
+        is_stuck = not is_gone and self._ending.advance()
+        return self._ending.report(left=is_stuck) if is_gone or is_stuck else None
+
+
 def rehearse() -> None:
-    """Encode and decode in the keeper, before the first fork, what wardens and leaders send and receive.
+    """Encode and decode what keeper and wardens send, while nothing waits.
 
-    The first time, the types of a message are looked up, which compiles their names. Each warden would do it again.
+    In the keeper before the first fork: the types of a message are looked up once. In a warden without an order: the first
+    time copies the pages that it shares with the keeper.
     """
-    _rehearse_reports()
-    decode(encode(_SAMPLE), {name_of(Start): Start})
-
-
-def _rehearse_reports() -> None:
-    """Encode and decode once while nothing waits. The first time copies the pages that are shared with the keeper."""
-    to_warden(encode(Begin(0.0)))
+    to_warden(encode(_SAMPLE))
     for message in (Launched(0), LeaderLeft(exit_of(0)), TreeEnded(Report("exit"))):
         encode(message)
+
+
+_SAMPLE = Start(0, "t", ("true",), "/", {"PATH": "/bin"}, programs=(CheckedProgram("/bin/true", (0,)),))
 
 
 def exit_of(status: int) -> Exit:
@@ -286,181 +288,3 @@ def _signal_by_pidfd(pid: int, number: int) -> None:
         signal.pidfd_send_signal(pidfd, number)
     finally:
         os.close(pidfd)
-
-
-_ALTERED = (
-    *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD),
-    *(signal.SIGPIPE, signal.SIGXFSZ),
-)
-"""Signals that Python, the keeper or the warden ignore or handle. An ignored signal would stay ignored across exec."""
-
-_OPEN_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
-"""O_PATH needs no read permission."""
-
-
-def become(
-    order: Start, stdio: tuple[int, int, int], descriptors: tuple[int, int], report_to: int
-) -> NoReturn:
-    """Replace this process with the program; on failure, write the reason to `report_to` and exit."""
-    _become(lambda: (order, stdio), descriptors, report_to)
-
-
-def wait_for_order(orders: socket.socket, descriptors: tuple[int, int], report_to: int) -> NoReturn:
-    """Wait for an order and its PTY, then become the program. Exits if the keeper closes the socket."""
-    _rehearse_order()
-    _become(lambda: _receive_order(orders), descriptors, report_to)
-
-
-def _become(
-    receive: Callable[[], tuple[Start, tuple[int, int, int]]], descriptors: tuple[int, int], report_to: int
-) -> NoReturn:
-    try:
-        _detach(descriptors)
-        order, stdio = receive()
-        _take_terminal(order, stdio)
-        _enter(order.cwd, order.cwd_id)
-        _execute(order)
-    except _Impossible as impossible:
-        os.write(report_to, str(impossible).encode(errors="replace"))
-    except BaseException as error:
-        os.write(report_to, f"The program could not be started: {error}".encode(errors="replace"))
-    os._exit(127)
-
-
-def _rehearse_order() -> None:
-    """Take the steps of an order once while nothing waits, for the same reason."""
-    decode(encode(_SAMPLE), {name_of(Start): Start})
-    _identity(_SAMPLE.cwd)
-    _enter(_SAMPLE.cwd, None)
-
-
-_SAMPLE = Start(0, "t", ("true",), "/", {"PATH": "/bin"}, programs=(CheckedProgram("/bin/true", (0,)),))
-
-
-def _receive_order(orders: socket.socket) -> tuple[Start, tuple[int, int, int]]:
-    parent, line, received = os.getppid(), b"", list[int]()
-    while not line.endswith(b"\n"):
-        data, fds, _, _ = socket.recv_fds(orders, FRAME_MAX, 1)
-        if not data:
-            os._exit(0)
-        line += data
-        received += fds
-    if os.getppid() != parent:  # the warden was killed: nothing may run without one
-        os._exit(0)
-    (slave,) = received
-    os.set_inheritable(slave, False)
-    return decode(line, {name_of(Start): Start}), (slave, slave, slave)
-
-
-class _Impossible(Exception):
-    """The reason why the program cannot run, written for people."""
-
-
-def _detach(descriptors: tuple[int, int]) -> None:
-    """Start a session; reset the limit on open files and the signals."""
-    os.setsid()
-    resource.setrlimit(resource.RLIMIT_NOFILE, descriptors)
-    for number in _ALTERED:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-
-
-def _take_terminal(order: Start, stdio: tuple[int, int, int]) -> None:
-    if not order.pipes:
-        fcntl.ioctl(stdio[0], termios.TIOCSCTTY, 0)
-    for target, source in enumerate(stdio):
-        os.dup2(source, target)
-
-
-def _enter(cwd: str, expected: tuple[int, int] | None) -> None:
-    """Change the directory through a descriptor, so that the checked directory is the one entered (TOCTOU)."""
-    try:
-        descriptor = os.open(cwd, _OPEN_ONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        status = os.fstat(descriptor)
-        if expected is not None and (status.st_dev, status.st_ino) != expected:
-            raise _Impossible(
-                f"{cwd} is no longer the directory that was checked: another was put in its place. Nothing was run."
-            )
-        os.fchdir(descriptor)
-    except FileNotFoundError:
-        raise _Impossible(f"The directory {cwd} does not exist.") from None
-    except NotADirectoryError:
-        raise _Impossible(f"{cwd} is not a directory.") from None
-    except PermissionError:
-        raise _Impossible(f"The directory {cwd} may not be entered: permission denied.") from None
-
-
-def _execute(order: Start) -> None:
-    program = order.argv[0]
-    env = {**order.env, "PWD": order.cwd}
-    _check_programs(order.programs)
-    if order.exact and order.programs and system.can_execute_descriptors():
-        _execute_exact(order, env)
-    try:
-        os.execvpe(program, list(order.argv), env)
-    except FileNotFoundError:
-        where = "" if "/" in program else " on the PATH it was given"
-        raise _Impossible(f"There is no program {program}{where}, or its interpreter is missing.") from None
-    except PermissionError:
-        raise _Impossible(f"The program {program} may not be executed: permission denied.") from None
-    except OSError as error:
-        raise _Impossible(_describe_error(program, error)) from None
-
-
-_LOOKS = 20
-_LOOK_SECONDS = 0.00005
-"""A path that is switched back and forth is caught by looking more than once."""
-_SYSTEM_FOLDERS = ("/usr/", "/bin/", "/sbin/")
-
-
-def _check_programs(programs: tuple[CheckedProgram, ...]) -> None:
-    """Look at each program again just before the start. Raises _Impossible if it is no longer the checked file."""
-    looks = _LOOKS if any(_is_replaceable(program.path) for program in programs) else 1
-    for look in range(looks):
-        for program in programs:
-            if _identity(program.path) != program.identity:
-                raise _Impossible(_describe_replaced(program))
-        if look < looks - 1:
-            time.sleep(_LOOK_SECONDS)
-
-
-def _is_replaceable(path: str) -> bool:
-    """Whether this user can put another file under this name, outside the system's own folders."""
-    return not path.startswith(_SYSTEM_FOLDERS) and os.access(os.path.dirname(path) or ".", os.W_OK)
-
-
-def _identity(file: str | int) -> tuple[int, ...]:
-    try:
-        found = os.stat(file)
-    except OSError:
-        return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
-
-
-def _describe_replaced(program: CheckedProgram) -> str:
-    return f"{program.path} is no longer the program that was checked: another was put in its place. Nothing was run."
-
-
-def _execute_exact(order: Start, env: dict[str, str]) -> None:
-    """Execute the first checked program by its descriptor, as bash would: `_`, `SHLVL`, message and exit code."""
-    program = order.programs[0]
-    descriptor = os.open(program.path, _OPEN_ONLY | os.O_CLOEXEC)
-    if _identity(descriptor) != program.identity:
-        raise _Impossible(_describe_replaced(program))
-    try:
-        os.execve(descriptor, order.exact, {"SHLVL": "0", **env, "_": program.path})
-    except OSError as error:
-        why = "cannot execute binary file: " if error.errno == errno.ENOEXEC else ""
-        message = f"{order.argv[0]}: line 1: {order.exact[0]}: {why}{error.strerror}\n"
-        os.write(2, message.encode(errors="replace"))
-        os._exit(127 if error.errno == errno.ENOENT else 126)
-
-
-def _describe_error(program: str, error: OSError) -> str:
-    match error.errno:
-        case errno.ENOEXEC:
-            return f"{program} is not a program this system can run: it lacks a first line such as #!/bin/sh."
-        case errno.E2BIG:
-            return f"The arguments and environment of {program} are longer than the system allows."
-        case _:
-            return f"The program {program} could not be started: {error.strerror}."

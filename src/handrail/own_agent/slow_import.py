@@ -14,6 +14,7 @@ import sys
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import version
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from threading import Lock
@@ -37,11 +38,15 @@ LAZY = frozenset(
         "openai.types.shared",
         "pydantic_ai",
         "pydantic_ai.agent",
+        "pydantic_ai.capabilities",
         "pydantic_ai.toolsets",
+        "pydantic_ai.workspaces",
         "pydantic_graph",
     }
 )
 """The packages where this saves time."""
+VERSIONS = {"pydantic_ai": "pydantic_ai_slim"}
+"""Packages whose `__init__.py` looks up their version, which every request names; and the distribution that has it."""
 LOADING = Lock()
 """Held while importing: two threads that import the same packages can see half of a module, and an abandoned thread may
 still be running."""
@@ -118,6 +123,9 @@ class _LazyPackage(ModuleType):
     _handrail_ran = False
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__version__" and self.__name__ in VERSIONS:
+            self.__version__ = version(VERSIONS[self.__name__])
+            return self.__version__
         if name.startswith("__") and name not in {"__all__", "__version__"}:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if (source := self._sources().get(name)) is not None:
@@ -133,6 +141,12 @@ class _LazyPackage(ModuleType):
         self._handrail_ran = True
         importlib.reload(self)
         return getattr(self, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """The import of a module does not hide the name that `__init__.py` takes from it."""
+        if isinstance(value, ModuleType) and self._sources().get(name) == (f"{self.__name__}.{name}", name):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
 
     def _sources(self) -> dict[str, tuple[str, str]]:
         """For each name that `__init__.py` only imports from a module of the package: that module, and the name there."""

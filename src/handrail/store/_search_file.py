@@ -11,6 +11,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -43,6 +44,9 @@ class Text:
 
 def pieces(text: Text) -> Iterator[Text]:
     """Split a text into rows of at most `PIECE` characters, at a line break or a space if possible."""
+    if 0 < len(text.text) <= PIECE:
+        yield text
+        return
     rest = text.text[: LONGEST_MESSAGE if text.kind == "message" else LONGEST]
     while rest:
         cut = len(rest) if len(rest) <= PIECE else _between(rest)
@@ -309,6 +313,7 @@ def side_by_side(words: list[str]) -> str:
     return _quoted(" ".join(words)) + ("*" if len(words[-1]) >= _UNFINISHED else "")
 
 
+@lru_cache(maxsize=256)
 def room_of(workspace: str | None) -> str:
     """Return the token that stands for a workspace in the `room` column."""
     return f"w{hashlib.sha256((workspace or '').encode('utf-8', 'replace')).hexdigest()[:16]}"

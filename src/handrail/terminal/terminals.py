@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from handrail.keeper.protocol import (
+    NO_REPLY,
     Attached,
     CheckedProgram,
     Done,
@@ -197,7 +198,7 @@ class Terminals:
         terminal = self._all.get(id)
         if terminal is not None and terminal.swept is not None:
             del self._all[id]
-            self._keeper.post(Forget(self._keeper.number(), id))
+            self._keeper.post(Forget(NO_REPLY, id))
             if not terminal.pipes:
                 self._released_terminals[id] = terminal
             if len(self._released_terminals) > RELEASED_MAX:
@@ -230,7 +231,7 @@ class Terminals:
         if terminal is not None:
             self._handle(terminal, notice)
         elif isinstance(notice, Swept):  # its start was abandoned before the reply
-            self._keeper.post(Forget(self._keeper.number(), notice.terminal, delete=True))
+            self._keeper.post(Forget(NO_REPLY, notice.terminal, delete=True))
 
     def lost(self, why: str) -> None:
         self.orphaned([name for name, terminal in self._all.items() if terminal.swept is None])
