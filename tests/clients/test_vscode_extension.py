@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail import __version__
 from handrail.clients.client_facts import Machine
 from handrail.clients.vscode_extension import VSIX, EditorProgram, NotInstalled, find_editors, run_editor
 
@@ -81,3 +82,8 @@ def test_it_uses_only_the_public_api_of_the_oldest_editor_that_it_allows() -> No
     assert manifest["devDependencies"]["@types/vscode"] == oldest == "1.100.0"
     assert "enabledApiProposals" not in manifest
     assert "extensionDependencies" not in manifest
+
+
+def test_it_has_the_version_of_handrail() -> None:
+    """By which a window tells its person which of the two to update."""
+    assert json.loads(MANIFEST.read_text())["version"] == __version__

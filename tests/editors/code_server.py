@@ -110,8 +110,12 @@ def running_code_server(
     editor: Editor = NEWEST,
     settings: Mapping[str, object] = SETTINGS,
     has_extension: bool = True,
+    release: str = "",
 ) -> Generator[CodeServer]:
-    """A server whose files are all below `data`. An extension that is in its folder `extensions` already is used, too."""
+    """A server whose files are all below `data`. An extension that is in its folder `extensions` already is used, too.
+
+    `release` is the version that our extension has instead of its own.
+    """
     assert editor.entry.is_file(), "there is no code-server; run `make editors`"
     around = {**environment, "HOME": str(data / "home")}
     around.pop("VSCODE_IPC_HOOK_CLI", None)
@@ -123,6 +127,7 @@ def running_code_server(
         assert VSIX.is_file(), "the extension is not built; run `make vsix`"
         if editor is NEWEST:
             _unpack_extensions(data / "extensions", *packed)
+            _rename_release(data / "extensions", release)
         else:
             _install_extensions(base, around, *packed)
     port = free_port()
@@ -160,6 +165,12 @@ def _unpack_extensions(folder: Path, *packed: Path) -> None:
         target = folder / f"{about['publisher']}.{about['name']}-{about['version']}"
         (folder / f"{path.stem}.unpacked" / "extension").rename(target)
         (folder / f"{path.stem}.unpacked").rmdir()
+
+
+def _rename_release(folder: Path, release: str) -> None:
+    (manifest,) = folder.glob("handrail.handrail-*/package.json")
+    about = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**about, "version": release or about["version"]}))
 
 
 def _install_extensions(base: list[str], environment: Mapping[str, str], *packed: Path) -> None:

@@ -64,7 +64,10 @@ def editor_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def editor() -> Editor:
-    """The version of the editor: the newest, or what HANDRAIL_EDITOR names; a module can have another one."""
+    """The version of the editor: the newest, or what HANDRAIL_EDITOR names; a module can have another one.
+
+    The oldest is installed without the programs that its packages download or compile: it has no plain shell and finds no files.
+    """
     return EDITORS[os.environ.get("HANDRAIL_EDITOR", "newest")]
 
 

@@ -26,6 +26,9 @@ const text = "measure"; // a text search would find this too
 console.log(measure({ area: 2 }), text);
 """
 
+SIZE = [120, 40]
+"""Columns and rows of the terminals that agents open."""
+
 
 def notification(workbench: Workbench, words: str) -> Locator:
     return workbench.page.locator(".notification-toast").filter(has_text=words)
@@ -100,6 +103,22 @@ async def test_the_palette_completes_and_cancels_calls(
         await workbench.pick("echo alpha")
         rows = workbench.page.locator(".terminal-wrapper.active .xterm-rows")
         await expect(rows).to_contain_text("alpha", timeout=MS)
+        await workbench.run("View: Hide Panel")
+        await expect(rows).to_be_hidden(timeout=MS)
+        await workbench.run("Handrail: Show a Terminal of an Agent")
+        await workbench.pick("echo alpha")
+        await expect(rows).to_be_visible(timeout=MS)
+        tabs = workbench.page.locator(".tabs-list .monaco-list-row")
+        await expect(tabs).to_have_count(0)  # a single one has no tab
+        (terminal,) = [one for one in await shared_person.get("terminals") if one["running"]]
+        assert terminal["size"] == SIZE, "a look changes nothing"
+        await workbench.page.locator(".terminal-wrapper.active .xterm-helper-textarea").focus()
+        await workbench.page.keyboard.press("Enter")
+
+        async def resized() -> bool:
+            return (await shared_person.get(f"terminals/{terminal['id']}"))["size"] != SIZE
+
+        await eventually(resized)
         await workbench.run("Handrail: Complete the Running Call")
         told = await first.told()
         assert (told.status, told.data["output"].split()) == ("force-completed", ["alpha"])
@@ -171,6 +190,7 @@ async def test_a_window_of_two_folders_that_are_not_trusted_works_and_its_settin
             sidebar = await window.open_sidebar()
             async with agent(shared_home, tmp_path / "second", shared_person, transport="http") as client:
                 asked = client.ask("execute_command", command="touch in-the-second", wait_seconds=50)
+                await expect(window.counter).to_contain_text("1", timeout=MS)
                 await window.run("Handrail: Next Question")
                 allow = sidebar.get_by_role("button", name="Allow once", exact=True).last
                 await expect(allow).not_to_have_attribute("aria-disabled", "true", timeout=MS)
@@ -251,6 +271,8 @@ async def test_a_proposal_edited_in_the_diff_editor_is_written_as_edited_and_und
 
     await workbench.open_file("notes.txt")
     lens = page.locator(".codelens-decoration a").filter(has_text=re.compile("written by call .* undo"))
+    marks = page.locator(".glyph-margin-widgets [class*=TextEditorDecorationType]")
+    await expect(marks).to_have_count(2, timeout=MS)  # the two lines that the call has written
     await lens.first.click()
     await workbench.confirm("Undo")
     await until(lambda: read(notes) == "one\ntwo\nthree\n")

@@ -14,11 +14,16 @@ from tests.support.daemon_home import Home, eventually
 from tests.support.person_client import Json, Person
 from tests.support.scripted_agent import script
 
+from handrail import __version__
+
+OLDER = "0.0.9"
+"""The version of the extension here: older than the daemon, and both work."""
+
 
 @pytest.fixture(scope="module")
 def server(shared_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Generator[CodeServer]:
     data, settings = tmp_path_factory.mktemp("editor"), {**SETTINGS, "chat.disableAIFeatures": False}
-    with running_code_server(data, shared_home.environment, settings=settings) as server:
+    with running_code_server(data, shared_home.environment, settings=settings, release=OLDER) as server:
         yield server
 
 
@@ -47,7 +52,15 @@ async def test_a_hosted_agent_answers_in_the_chat_and_the_chat_is_one_thread(
     (thread,) = [one for one in threads if one["messages"]]
     assert (thread["agent"], thread["workspace"]) == ("scripted", str(folder))
     await chat.get_by_role("button", name="Open the Thread").last.click()
-    await expect(workbench.sidebar.get_by_text("the second answer").first).to_be_visible(timeout=MS)
+    sidebar = workbench.sidebar
+    await expect(sidebar.get_by_text("the second answer").first).to_be_visible(timeout=MS)
+
+    other = sidebar.get_by_role("status").filter(
+        has_text=f"Handrail {__version__} is newer than this extension, {OLDER}"
+    )
+    await expect(other).to_contain_text("handrail connect vscode")
+    await other.get_by_role("button", name="Dismiss").click()
+    await expect(other).to_have_count(0)
 
 
 def rows(workbench: Workbench) -> Locator:

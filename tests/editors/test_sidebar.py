@@ -2,10 +2,14 @@
 
 import json
 import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from anyio import create_task_group, create_unix_listener
+from anyio.abc import SocketStream
 from playwright.async_api import Locator, expect
 from tests.editors.code_server import MS, CodeServer, Workbench
 from tests.support.daemon_home import BOUND, Home, eventually, find_processes, until
@@ -100,6 +104,7 @@ async def test_a_window_shows_its_number_and_watches_until_a_person_pairs_it(
     assert server.process.pid in lineage.ancestors(row["pid"])
     banner = sidebar.get_by_role("status").filter(has_text="Pairing number")
     await expect(banner).to_contain_text(str(row["number"]), timeout=MS)
+    await expect(banner.locator("code")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
     await expect(sidebar.get_by_role("button", name="pair it")).to_have_count(0)
 
     body = {"number": row["number"]}
@@ -147,6 +152,11 @@ async def test_a_hanging_command_is_cancelled_from_the_sidebar(
         asked = client.ask("execute_command", command="echo some output; sleep 246802", wait_seconds=50)
         call = await shared_person.allow("some output")
         await shared_person.has_printed(call)
+        await sidebar.get_by_role("link", name=re.compile("^Terminals")).click()
+        await sidebar.get_by_role("link", name=re.compile("^echo some output")).click()
+        await expect(sidebar.get_by_role("button", name="Take over")).to_be_visible(timeout=MS)
+        await expect(sidebar.get_by_role("toolbar", name="Keys")).to_have_count(0)  # they are a phone's
+        await workbench.open_sidebar()
         running = sidebar.get_by_role("region", name="Running")
 
         await running.get_by_role("button", name="Cancel").click()
@@ -217,11 +227,28 @@ async def test_only_the_extension_host_of_a_paired_window_decides(
     assert (await only_editor(shared_person))["state"] == "paired"
 
 
+@asynccontextmanager
+async def newer_daemon(socket: Path) -> AsyncGenerator[None]:
+    """What listens on a daemon's socket speaks a later version of the hello."""
+
+    async def answer(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            await stream.send(json.dumps({"handrail": HELLO + 1, "ok": True}).encode() + b"\n")
+
+    async with await create_unix_listener(socket) as listener, create_task_group() as tasks:
+        tasks.start_soon(listener.serve, answer)
+        yield
+        tasks.cancel_scope.cancel()
+
+
 async def test_the_window_starts_a_daemon_that_was_killed_and_connects_again(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
 ) -> None:
     sidebar = await workbench.open_sidebar()
     shared_home.kill()
+    async with newer_daemon(shared_home.places.daemon_socket):
+        await expect(sidebar.get_by_text("Handrail is newer than this extension.")).to_be_visible(timeout=MS)
     await expect(sidebar.get_by_role("button", name="Start Handrail")).to_be_visible(timeout=MS)
     await sidebar.get_by_role("button", name="Start Handrail").click()
     await expect(sidebar.get_by_role("navigation", name="Views")).to_be_visible(timeout=MS)
@@ -246,6 +273,7 @@ async def test_selection_file_and_problems_are_added_to_the_message_in_the_sideb
     await workbench.run("Handrail: Add Selection to Thread")
     message = workbench.sidebar.get_by_role("textbox", name="Message")
     await expect(message).to_have_value('@broken.json line 1:\n```json\n{"a": 1,, "b": 2}\n```\n', timeout=MS)
+    await expect(message).to_have_css("font-size", "13px")
     await workbench.run("Handrail: Add File to Thread")
     await expect(message).to_have_value(re.compile(r"```\n@broken\.json\n$"), timeout=MS)
     await workbench.run("Handrail: Add Problems to Thread")

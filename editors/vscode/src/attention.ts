@@ -61,7 +61,7 @@ export class Attention implements vscode.Disposable {
       const running = this.inbox.running.length;
       const paused = this.inbox.paused;
       this.item.text = `${paused ? "$(debug-pause)" : "$(shield)"} ${count}${running ? ` $(sync~spin) ${running}` : ""}`;
-      this.item.tooltip = [...(paused ? ["All agents are paused: new calls wait for you"] : []), `${count} ${count === 1 ? "call needs" : "calls need"} you${risk}, ${running} running`, standing.why].filter(Boolean).join("\n");
+      this.item.tooltip = [...(paused ? ["All agents are paused: new calls wait for you"] : []), `${count} ${count === 1 ? "call needs" : "calls need"} you${risk}, ${running} running`, standing.why, standing.update].filter(Boolean).join("\n");
       this.item.backgroundColor = background(this.inbox.risk);
     }
     this.item.accessibilityInformation = { label: `Handrail: ${this.inbox.paused ? "all agents are paused, " : ""}${count} need you${risk}` };

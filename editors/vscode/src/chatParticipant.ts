@@ -20,7 +20,7 @@ interface Prompted {
 }
 
 /** Registers the participant, where the editor has chat. */
-export function registerParticipant(daemon: Daemon, icon: vscode.Uri): vscode.Disposable[] {
+export function registerParticipant(daemon: Daemon, icon: vscode.IconPath): vscode.Disposable[] {
   if (typeof vscode.chat?.createChatParticipant !== "function") return [];
   const participant = vscode.chat.createChatParticipant(ID, (request, context, response, token) => answer(daemon, request, context, response, token));
   participant.iconPath = icon;

@@ -11,7 +11,7 @@ import WebSocket from "ws";
 
 import type { Standing } from "../../../ui/src/editor/messages.ts";
 import { daemonEnvironment, daemonSockets } from "./daemonPaths.ts";
-import { type Connection, HelloError, type Question, sayHello, type Terms } from "./hello.ts";
+import { compareReleases, type Connection, HelloError, type Question, sayHello, type Terms } from "./hello.ts";
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5000;
@@ -48,7 +48,11 @@ export class Daemon implements vscode.Disposable {
   private connection: Connection | null = null;
   private over = false;
 
-  constructor(private readonly log: vscode.LogOutputChannel) {}
+  /** `version` is that of the extension. */
+  constructor(
+    private readonly log: vscode.LogOutputChannel,
+    private readonly version: string,
+  ) {}
 
   get standing(): Standing {
     return this.current;
@@ -144,7 +148,9 @@ export class Daemon implements vscode.Disposable {
     this.epoch += 1;
     this.log.info(terms.approves ? "connected; this editor decides" : `connected; this editor watches: ${terms.why}`);
     const { url, approves, why, number } = terms;
-    this.tell({ kind: "live", epoch: this.epoch, url, approves, why, number });
+    const update = compareReleases(terms.version, this.version);
+    if (update) this.log.warn(update);
+    this.tell({ kind: "live", epoch: this.epoch, url, approves, why, number, update });
   }
 
   private lose(error: HelloError): void {

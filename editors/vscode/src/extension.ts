@@ -11,7 +11,7 @@ import { CodeQuestions } from "./codeQuestions.ts";
 import { Daemon } from "./daemon.ts";
 import { Inbox } from "./inbox.ts";
 import { McpServer } from "./mcpServer.ts";
-import { PageViews, VIEW } from "./pageView.ts";
+import { iconIn, PageViews, VIEW } from "./pageView.ts";
 import { Palette } from "./palette.ts";
 import { Proposals, SCHEME } from "./proposals.ts";
 import { PROFILE, Terminals } from "./terminals.ts";
@@ -19,13 +19,13 @@ import { WrittenFiles } from "./writtenFiles.ts";
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Handrail", { log: true });
-  const daemon = new Daemon(log);
+  const daemon = new Daemon(log, (context.extension.packageJSON as { version: string }).version);
   const inbox = new Inbox(daemon, log);
   const pages = new PageViews(daemon, context.extensionUri);
   const answers = new Answers(daemon);
   const attention = new Attention(daemon, inbox, pages, answers);
   const proposals = new Proposals(daemon, inbox, answers);
-  const written = new WrittenFiles(daemon, inbox);
+  const written = new WrittenFiles(daemon, inbox, context.extensionUri);
   const terminals = new Terminals(daemon);
   const mcp = new McpServer(daemon);
   const questions = new CodeQuestions(daemon);
@@ -89,7 +89,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.registerTerminalProfileProvider(PROFILE, terminals),
     terminals.offerDefault(context.globalState),
     ...mcp.register(),
-    ...registerParticipant(daemon, vscode.Uri.joinPath(context.extensionUri, "media", "handrail.svg")),
+    ...registerParticipant(daemon, iconIn(context.extensionUri)),
     ...Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(`handrail.${name}`, run)),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration("handrail.home")) daemon.connect();

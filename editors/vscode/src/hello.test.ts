@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { type HelloError, sayHello, type Terms } from "./hello.ts";
+import { compareReleases, type HelloError, sayHello, type Terms } from "./hello.ts";
 
 const TERMS = { handrail: 1, ok: true, url: "http://127.0.0.1:1", version: "1", bearer: "b", approves: true, why: "", number: null };
 
@@ -44,6 +44,12 @@ test("of an old daemon and an old extension the older one is named", async () =>
   assert.match(await says({ ...TERMS, handrail: 2 }), /newer than this extension.*handrail connect vscode/);
   assert.match(await says({ ...TERMS, handrail: 0 }), /extension is newer.*handrail restart/);
   assert.match(await says({ handrail: 1, ok: true, url: TERMS.url, version: "0", bearer: "b" }), /extension is newer.*handrail restart/);
+});
+
+test("of different releases that understand each other the older one is named, too", () => {
+  assert.match(compareReleases("0.10.0", "0.9.1"), /^Handrail 0\.10\.0 is newer.*handrail connect vscode/);
+  assert.match(compareReleases("0.9.1", "0.10.0"), /^This extension, 0\.10\.0, is newer.*handrail restart/);
+  assert.equal(compareReleases("0.10.0", "0.10.0"), "");
 });
 
 test("a refusal is told in the daemon's words, and what is no daemon is named", async () => {

@@ -114,6 +114,13 @@ function readLines(socket: Socket, take: (line: string) => void): void {
   });
 }
 
+/** Which of the two to update if the daemon and this extension come from different releases; empty if not. */
+export function compareReleases(daemon: string, extension: string): string {
+  const order = daemon.localeCompare(extension, "en", { numeric: true });
+  if (order > 0) return `Handrail ${daemon} is newer than this extension, ${extension}. Run \`handrail connect vscode\`, then reload the window.`;
+  return order < 0 ? `This extension, ${extension}, is newer than the running Handrail, ${daemon}. Update Handrail, then run \`handrail restart\`.` : "";
+}
+
 /** Reads a line of the daemon; null if it is no question. */
 export function parseQuestion(line: string): Question | null {
   const message = JSON.parse(line) as Question;
@@ -124,7 +131,7 @@ export function parseQuestion(line: string): Question | null {
 export function parseTerms(line: string): Terms {
   const reply = JSON.parse(line) as Record<string, unknown>;
   if (typeof reply.handrail !== "number") throw new HelloError("What listens on Handrail's socket is not Handrail.");
-  if (reply.handrail > HELLO) throw new HelloError("Handrail is newer than this extension. Run `handrail connect vscode` to update the extension.");
+  if (reply.handrail > HELLO) throw new HelloError("Handrail is newer than this extension. Run `handrail connect vscode`, then reload the window.");
   if (reply.handrail < HELLO || (reply.ok === true && typeof reply.approves !== "boolean")) {
     throw new HelloError("This extension is newer than the running Handrail. Update Handrail, then run `handrail restart`.");
   }

@@ -7,6 +7,7 @@ import * as vscode from "vscode";
 import type WebSocket from "ws";
 
 import type { ApprovalView, CallDetail, CallView, Entry, LiveEntries, State } from "../../../ui/src/api/types.ts";
+import { previewOf } from "../../../ui/src/lib/callText.ts";
 import type { Daemon } from "./daemon.ts";
 
 /** Events that come together are read once. */
@@ -142,7 +143,8 @@ export class Inbox implements vscode.Disposable {
   private async noteWrites(id: string): Promise<void> {
     const detail = await this.daemon.call<CallDetail>("GET", `/api/calls/${encodeURIComponent(id)}`).catch(() => null);
     if (!detail?.files.length) return;
-    const lines = detail.preview?.kind === "diff" ? addedLines(detail.preview.diff) : [];
+    const preview = previewOf(detail, undefined);
+    const lines = preview?.kind === "diff" ? addedLines(preview.diff) : [];
     const files = detail.files.map(({ path }) => ({ call: id, path, lines: detail.files.length === 1 ? lines : [] }));
     this.written = [...this.written, ...files].slice(-MOST_CHANGES);
     this.writes.fire();

@@ -50,7 +50,7 @@ export class PageViews implements vscode.WebviewViewProvider, vscode.Disposable 
     if (this.tab) this.tab.reveal();
     else {
       const tab = vscode.window.createWebviewPanel(TAB, "Handrail", vscode.ViewColumn.Active, { retainContextWhenHidden: true });
-      tab.iconPath = vscode.Uri.joinPath(this.root, "media", "handrail.svg");
+      tab.iconPath = iconIn(this.root);
       const page = this.add(tab.webview);
       tab.onDidDispose(() => {
         this.tab = null;
@@ -218,6 +218,12 @@ function isOfApi(path: string): boolean {
   return url.host === "daemon" && url.pathname.startsWith("/api/");
 }
 
+/** The icon where the editor does not colour it itself. */
+export function iconIn(root: vscode.Uri): { light: vscode.Uri; dark: vscode.Uri } {
+  const file = (name: string): vscode.Uri => vscode.Uri.joinPath(root, "media", name);
+  return { light: file("handrail.svg"), dark: file("handrail-dark.svg") };
+}
+
 /** The page loads only its own files, and connects to nothing. */
 function buildHtml(webview: vscode.Webview, root: vscode.Uri): string {
   const file = (name: string): string => webview.asWebviewUri(vscode.Uri.joinPath(root, "page", name)).toString();
@@ -239,6 +245,7 @@ function buildHtml(webview: vscode.Webview, root: vscode.Uri): string {
     <meta charset="utf-8" />
     <meta http-equiv="Content-Security-Policy" content="${policy}" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <style>html { background: var(--vscode-sideBar-background, var(--vscode-editor-background)); }</style>
     <link rel="stylesheet" href="${file("page.css")}" />
     <title>Handrail</title>
   </head>

@@ -62,8 +62,10 @@ export class Terminals implements vscode.TerminalProfileProvider {
     void vscode.window.showInformationMessage("New terminals are opened by Handrail now. `Terminal: Select Default Profile` changes it.");
   }
 
-  /** Shows a running terminal in the panel. */
+  /** Shows a running terminal in the panel: the one that shows it already, else a new one. */
   reveal(terminal: Pick<TerminalView, "id" | "name">): void {
+    const open = vscode.window.terminals.find(({ creationOptions, exitStatus }) => !exitStatus && "pty" in creationOptions && creationOptions.pty instanceof AttachedTerminal && creationOptions.pty.shows(terminal.id));
+    if (open) return open.show();
     vscode.window.createTerminal({ name: terminal.name || terminal.id, pty: new AttachedTerminal(this.daemon, terminal.id), iconPath: new vscode.ThemeIcon("shield") }).show();
   }
 
@@ -90,22 +92,34 @@ function showWhenOpened(name: string): void {
   });
 }
 
+/** One that a person only looks at keeps its size: a program draws anew for another one. It gets the panel's once they type. */
 class AttachedTerminal implements vscode.Pseudoterminal {
   private readonly writes = new vscode.EventEmitter<string>();
   readonly onDidWrite = this.writes.event;
   private readonly ends = new vscode.EventEmitter<number | void>();
   readonly onDidClose = this.ends.event;
+  private readonly sizes = new vscode.EventEmitter<vscode.TerminalDimensions | undefined>();
+  readonly onDidOverrideDimensions = this.sizes.event;
   private readonly decoder = new TextDecoder("utf-8");
   private socket: WebSocket | null = null;
   private size: vscode.TerminalDimensions | undefined;
   private next: number | null = null;
   private closed = false;
   private exit: number | null = null;
+  /** Whether the panel sets the size. */
+  private holds: boolean;
 
+  /** Without an id, a new terminal is made. */
   constructor(
     private readonly daemon: Daemon,
     private id: string | null,
-  ) {}
+  ) {
+    this.holds = id === null;
+  }
+
+  shows(id: string): boolean {
+    return this.id === id;
+  }
 
   open(size: vscode.TerminalDimensions | undefined): void {
     this.size = size;
@@ -118,8 +132,12 @@ class AttachedTerminal implements vscode.Pseudoterminal {
   }
 
   handleInput(data: string): void {
-    if (this.socket?.readyState === 1) this.socket.send(Buffer.from(data, "utf8"));
-    else this.writes.fire("\x07");
+    if (this.socket?.readyState !== 1) return this.writes.fire("\x07");
+    this.socket.send(Buffer.from(data, "utf8"));
+    if (this.holds) return;
+    this.holds = true;
+    this.sizes.fire(undefined);
+    this.resize();
   }
 
   setDimensions(size: vscode.TerminalDimensions): void {
@@ -172,12 +190,15 @@ class AttachedTerminal implements vscode.Pseudoterminal {
     if ("refused" in message) return void (message.what === "input" && showProblem(new Error(message.refused)));
     this.exit = message.state.exit_code;
     if (this.next === null && message.begin !== null && message.begin !== undefined) this.next = message.begin;
-    if (message.sizes) this.resize(message.state.size);
+    this.holds &&= message.sizes; // false once another person has typed since
+    const [columns, rows] = message.state.size;
+    if (this.holds) this.resize(message.state.size);
+    else this.sizes.fire({ columns, rows });
   }
 
   private resize(now?: readonly [number, number]): void {
     const { columns, rows } = this.size ?? {};
-    if (!columns || !rows || (now && now[0] === columns && now[1] === rows)) return;
+    if (!this.holds || !columns || !rows || (now && now[0] === columns && now[1] === rows)) return;
     if (this.socket?.readyState === 1) this.socket.send(JSON.stringify({ size: [columns, rows] }));
   }
 }

@@ -1,4 +1,4 @@
-/** Files that calls changed while this window was open: a lens that names the call and undoes it, and marked lines. */
+/** Files that calls changed while this window was open: a lens that names the call and undoes it, and its lines marked in the gutter. */
 import * as vscode from "vscode";
 
 import type { UndoView } from "../../../ui/src/api/types.ts";
@@ -9,20 +9,20 @@ import type { Inbox } from "./inbox.ts";
 export class WrittenFiles implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly changes = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.changes.event;
-  private readonly mark = vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
-    borderWidth: "0 0 0 2px",
-    borderStyle: "solid",
-    borderColor: new vscode.ThemeColor("editorGutter.addedBackground"),
-    overviewRulerColor: new vscode.ThemeColor("editorGutter.addedBackground"),
-    overviewRulerLane: vscode.OverviewRulerLane.Left,
-  });
+  private readonly mark: vscode.TextEditorDecorationType;
   private readonly held: vscode.Disposable[];
 
   constructor(
     private readonly daemon: Daemon,
     private readonly inbox: Inbox,
+    root: vscode.Uri,
   ) {
+    this.mark = vscode.window.createTextEditorDecorationType({
+      gutterIconPath: vscode.Uri.joinPath(root, "media", "written.svg"),
+      gutterIconSize: "contain",
+      overviewRulerColor: new vscode.ThemeColor("editorGutter.addedBackground"),
+      overviewRulerLane: vscode.OverviewRulerLane.Left,
+    });
     this.held = [
       this.changes,
       this.mark,

@@ -58,11 +58,19 @@ async def test_continue_in_background_completes_the_call_and_leaves_the_terminal
     await editor.until(lambda: editor.states[uri]["lifecycle"]["status"] == "exited")
 
 
-async def test_a_person_types_into_the_terminal_of_a_call(editor: AhpClient, folder: Path) -> None:
-    chat, uri = await run_command(editor, folder, "read line; echo got-$line", "typing")
-    await editor.subscribe(uri)
+async def test_a_person_types_into_the_terminal_of_a_call_which_then_has_the_size_of_the_window(
+    editor: AhpClient, folder: Path
+) -> None:
+    chat, uri = await run_command(editor, folder, "read line; echo got-$line; read more; stty size", "typing")
+    before = await editor.subscribe(uri)
+    look = await editor.act(uri, "terminal/resized", cols=44, rows=13)
+    assert "until you type" in look["rejectionReason"]
+    assert (editor.states[uri]["cols"], editor.states[uri]["rows"]) == (before["cols"], before["rows"])
     await editor.act(uri, "terminal/input", data="words\n")
     await editor.until(lambda: "got-words" in shown(editor, uri))
+    await editor.until(lambda: (editor.states[uri]["cols"], editor.states[uri]["rows"]) == (44, 13))
+    await editor.act(uri, "terminal/input", data="\n")
+    await editor.until(lambda: "13 44" in shown(editor, uri))
     await chat.over()
     await editor.until(lambda: editor.states[uri]["lifecycle"] == {"status": "exited", "exitCode": 0})
 

@@ -14,6 +14,8 @@ export type Standing =
       readonly why: string;
       /** To be compared with the one in the pairing question. */
       readonly number: number | null;
+      /** Which of the daemon and the extension to update; empty if they come from the same release. */
+      readonly update: string;
     };
 
 export type ToExtension =

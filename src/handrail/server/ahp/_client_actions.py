@@ -42,6 +42,8 @@ MOST_ACTIVE, ACTION_MAX = 32, 256 * 1024
 """Active clients of one session, and characters of what clients publish in a session or chat: bounds memory."""
 MOST_EXPLAINED = 20
 """Reasons that are remembered as shown: bounds memory."""
+MOST_LOOKS = 100
+"""Terminals whose size in this client is remembered: bounds memory."""
 UNPAIRED = Actor("named", "an editor")
 """A client that is not paired: it may prompt and stop."""
 BUSY = "The agent is working on another prompt. Send yours again: it will wait for the end of that one."
@@ -61,6 +63,7 @@ class ClientActions:
         self._peer = peer
         self._subscriber = subscriber
         self._explained: list[tuple[str, str]] = []
+        self._looks: dict[str, tuple[int, int]] = {}
         self._uri = ""
         self._origin = Origin(client="", number=0)
         self._handlers: dict[str, Handler] = {
@@ -357,17 +360,29 @@ class ClientActions:
         for at in range(0, len(keys), PIECE):
             await live.type(keys[at : at + PIECE], InputSender(person=True, name=str(person)))
         self._host.context.size_owners.claim(live.id, self._subscriber)
+        size = self._looks.pop(self._uri, None)
+        if size is not None and not live.attached:
+            await live.resize(*size)
         self._host.channels.echo(self._uri, action, self._origin, self._subscriber)
 
     async def _resize(self, action: Obj) -> None:
+        """Take the size of a terminal in which this client has typed. VS Code sends one with each look, too: that of a card
+        would make a program of the agent draw anew."""
         self._require_person()
-        live = self._find_terminal()
+        live, size = self._find_terminal(), (int(action["cols"]), int(action["rows"]))
         owners = self._host.context.size_owners
-        is_owner = self._host.terminals.is_own(self._uri) or owners.can_resize(live.id, self._subscriber)
+        is_owner = self._host.terminals.is_own(self._uri) or owners.owns(live.id, self._subscriber)
         if live.attached or not is_owner:
-            raise Rejected("Another window owns the size of this terminal.")
-        await live.resize(int(action["cols"]), int(action["rows"]))
+            self._remember_look(size)
+            raise Rejected("This terminal has the size of another window until you type here.")
+        await live.resize(*size)
         self._accept(action)
+
+    def _remember_look(self, size: tuple[int, int]) -> None:
+        """Keep the size of a terminal in this client, which it gets once its person types there."""
+        self._looks[self._uri] = size
+        if len(self._looks) > MOST_LOOKS:
+            del self._looks[next(iter(self._looks))]
 
     async def _claim(self, action: Obj) -> None:
         """A claim of the session without its call completes that call: the terminal goes on in the background."""

@@ -25,10 +25,11 @@ export interface StatusInput {
   /** The scrollback is full: older lines were dropped. */
   readonly full: boolean;
   readonly refused: string;
-  readonly letterboxed: boolean;
+  /** The screen is larger than its room: it got a smaller font, or scrolls. */
+  readonly larger: "" | "scaled down" | "larger than this view";
 }
 
-export function statusMessages({ terminal, typed, lost, begin, full, refused, letterboxed }: StatusInput): StatusMessage[] {
+export function statusMessages({ terminal, typed, lost, begin, full, refused, larger }: StatusInput): StatusMessage[] {
   return [
     ...(lost ? [say("violet", "gone", "The connection was lost; it goes on where it stopped. Keys are not sent meanwhile.")] : []),
     ...(refused ? [say("amber", "alert", refused)] : []),
@@ -36,7 +37,7 @@ export function statusMessages({ terminal, typed, lost, begin, full, refused, le
     ...hands(terminal),
     ...older(terminal, begin, full),
     ...(typed && terminal.running ? [say("grey", "keyboard", `${typed.by} typed ${quoted(typed.text)}`)] : []),
-    ...(letterboxed ? [say("grey", "keyboard", `${terminal.size.join(" × ")}, scaled down. ${sizeOwner(terminal)}.`)] : []),
+    ...(larger ? [say("grey", "keyboard", `${terminal.size.join(" × ")}, ${larger}. ${sizeOwner(terminal)}.`)] : []),
   ];
 }
 

@@ -172,7 +172,7 @@ test("a wait is urgent when it is secret or certain, and not in a person's own t
   assert.equal(needsInput(null, agent), false);
 });
 
-const shown: StatusInput = { terminal: terminal(), typed: null, lost: false, begin: 0, full: false, refused: "", letterboxed: false };
+const shown: StatusInput = { terminal: terminal(), typed: null, lost: false, begin: 0, full: false, refused: "", larger: "" };
 const said = (facts: Partial<StatusInput>): string[] => statusMessages({ ...shown, ...facts }).map((remark) => remark.text);
 
 test("above the screen stands what a person must know, the most urgent first", () => {
