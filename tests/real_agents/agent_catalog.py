@@ -105,7 +105,9 @@ CLAUDE = Real(
     writes=lambda path, text: Turn("I write it.", "Write", {"file_path": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "Bash", {"command": line, "description": "A command"}),
     ours=_named("mcp__handrail__{}"),
-    remarks=("runs read-only commands without asking.",),
+    remarks=(
+        "runs read-only commands without asking, and in its mode *Accept Edits* also commands such as `touch`.",
+    ),
 )
 
 
@@ -417,6 +419,77 @@ FAST_AGENT = Real(
 )
 
 
+def _vibe_files(model: str) -> Mapping[str, str]:
+    lines = [
+        'active_model = "scripted"',
+        "enable_telemetry = false",
+        "enable_update_checks = false",
+        "enable_auto_update = false",
+        "[[providers]]",
+        'name = "scripted"',
+        f'api_base = "{model}/v1"',
+        'api_key_env_var = "SCRIPTED_KEY"',
+        'backend = "generic"',
+        "[[models]]",
+        'name = "model"',
+        'provider = "scripted"',
+        'alias = "scripted"',
+    ]
+    return {".vibe/config.toml": "\n".join(lines) + "\n"}
+
+
+def _vibe_code(tool: str, values: Json) -> Turn:
+    """Vibe's model calls tools of MCP servers from code."""
+    code = f"async function main() {{ return await tools.mcp_handrail.{tool}({json.dumps(values)}); }}"
+    return Turn("With yours.", "run_typescript", {"code": code})
+
+
+VIBE = Real(
+    name="vibe",
+    title="Mistral Vibe",
+    package="mistral-vibe",
+    source=PYTHON_SETS["vibe"],
+    command=lambda: (str(PYTHON_SETS["vibe"].installed / "bin" / "vibe-acp"),),
+    environment=lambda _: {"SCRIPTED_KEY": "none"},
+    files=_vibe_files,
+    writes=lambda path, text: Turn("I write it.", "write_file", {"path": str(path), "content": text}),
+    runs=lambda line: Turn("I run it.", "bash", {"command": line}),
+    ours=_vibe_code,
+    write_asks=(),
+    takes_up="loaded",
+    remarks=("writes files unasked in its default mode, `accept-edits`. Its mode `ask` asks.",),
+)
+
+
+def _hermes_files(model: str) -> Mapping[str, str]:
+    settings: Json = {
+        "model": {
+            "default": "model",
+            "provider": "custom",
+            "base_url": f"{model}/v1",
+            "api_key": "none",
+            "context_length": 100_000,
+        },
+        "security": {"tirith_enabled": False},  # a program that it would fetch
+    }
+    return {".hermes/config.yaml": json.dumps(settings)}
+
+
+HERMES = Real(
+    name="hermes",
+    title="Hermes Agent",
+    package="hermes-agent",
+    source=PYTHON_SETS["hermes"],
+    command=lambda: (str(PYTHON_SETS["hermes"].installed / "bin" / "hermes-acp"),),
+    environment=lambda _: {"OPENAI_API_KEY": "none"},
+    files=_hermes_files,
+    writes=lambda path, text: Turn("I write it.", "write_file", {"path": str(path), "content": text}),
+    runs=lambda line: Turn("I run it.", "terminal", {"command": line}),
+    run_asks=(),
+)
+"""Tried with what it does unasked only: after a cancel it queues every prompt by itself."""
+
+
 ALWAYS = (CLAUDE, OPENCODE, QWEN)
 """Tried by `make test`, beside the example."""
-MORE = (COPILOT, GEMINI, CODEX, CODEX_ZED, KIMI, GOOSE, FAST_AGENT)
+MORE = (COPILOT, GEMINI, CODEX, CODEX_ZED, KIMI, GOOSE, FAST_AGENT, VIBE)
