@@ -3,6 +3,8 @@
 Each does the same things. What one cannot do stands in `client_catalog.py`, and is asserted as such.
 """
 
+import base64
+
 import pytest
 from tests.real_agents.hosting import answering
 from tests.real_clients.client_catalog import Client, Fault
@@ -11,6 +13,10 @@ from tests.real_clients.observations import note
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
+PICTURE = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR4nGNQSFiAFTEMLQkAAmxIAbLcbYIAAAAASUVORK5CYII="
+)
+"""A PNG of 8 times 8 pixels."""
 FAULTS: dict[Fault, str] = {
     "missing": "hook missing",
     "crashed": "hook fails",
@@ -100,6 +106,16 @@ async def test_our_own_tools_ask_once_and_not_through_the_hook(guarded: GuardedC
     assert path.read_text() == "by you\n", run.text
     assert [each["tool"] for each in asked] == ["write_file"]
     assert (await guarded.person.call(asked[0]["call_id"]))["assurance"] == "bound"
+
+
+async def test_a_picture_that_our_tool_reads_reaches_the_model(guarded: GuardedClient) -> None:
+    path = guarded.workspace / "picture.png"
+    path.write_bytes(base64.b64decode(PICTURE))
+    run = await guarded.run(
+        *guarded.client.waits_for_ours, guarded.client.ours("read_file", {"path": str(path)})
+    )
+    assert guarded.is_told("image/png"), run.text
+    assert guarded.is_told(PICTURE) == guarded.client.shows_pictures, run.text
 
 
 async def test_every_call_of_the_clients_own_tools_is_in_the_journal_with_verdict_and_outcome(
