@@ -8,19 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pytest
-from tests.real_agents.agent_catalog import (
-    BY_ITSELF,
-    CLAUDE,
-    GEMINI,
-    GOOSE,
-    HERMES,
-    OPENCODE,
-    QWEN,
-    VIBE,
-    Question,
-    Real,
-)
+from tests.real_agents.agent_catalog import CLAUDE, GEMINI, GOOSE, OPENCODE, QWEN
 from tests.real_agents.hosting import SLOW, Hosted, answering, ended, hosting
+from tests.real_agents.python_agents import HERMES, VIBE
+from tests.real_agents.real_agent import BY_ITSELF, Question, Real
 from tests.support.daemon_home import eventually
 from tests.support.model_server.script import Turn, script
 from tests.support.person_client import Json
@@ -48,8 +39,10 @@ class Unasked:
     @property
     def questions(self) -> list[Question]:
         """About one new file and one command: Handrail asks about what it does itself in any mode."""
-        writes = [each for each in self.real.write_asks if each != "agent_work" or not self.writes]
-        runs = [each for each in self.real.run_asks if each != "agent_work" or not self.runs]
+        writes: list[Question] = [
+            each for each in self.real.write_asks if each != "agent_work" or not self.writes
+        ]
+        runs: list[Question] = [each for each in self.real.run_asks if each != "agent_work" or not self.runs]
         return writes + runs
 
     @property
@@ -125,15 +118,15 @@ async def test_what_an_agent_does_unasked_is_recorded_and_the_mode_that_asks_is_
 
     calls = [each for each in await person.get("calls", unasked=True) if each["thread"] == thread.id]
     assert all(call["allowed_by"] == "nobody" and call["status"] == "done" for call in calls), calls
-    previews = [(await person.call(call["id"]))["preview"] or {} for call in calls]
+    previews: list[Json] = [(await person.call(call["id"]))["preview"] or {} for call in calls]
     has_diff = any("+by an agent" in preview.get("diff", "") for preview in previews)
     has_command = any("touch made-here" in call["title"] for call in calls)
     assert (has_diff, has_command) == case.recorded
 
-    switch = ((await thread.look())["state"].get("asking") or {}).get("switch")
-    assert (switch is None) == (case.asks is None)
-    if switch is not None:
-        body = {key: switch[key] for key in ("setting", "id", "value")}
+    asking: Json = (await thread.look())["state"].get("asking") or {}
+    assert bool(asking) == (case.asks is not None)
+    if asking:
+        body = {key: asking["switch"][key] for key in ("setting", "id", "value")}
         (await person.ask("POST", f"{thread.path}/setting", body)).raise_for_status()
         await asks(thread, "everything")
         async with answering(person, "allow") as asked:
