@@ -10,9 +10,14 @@ from tests.real_agents.hosting import answering
 from tests.real_clients.client_catalog import Client, Fault
 from tests.real_clients.guarded_client import GuardedClient, guarded_client
 from tests.real_clients.observations import note
+from tests.support.daemon_home import eventually
+from tests.support.person_client import Json
+from tests.support.thread_client import parts_of, text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
+TRANSCRIPTS = {"claude", "codex", "gemini", "opencode"}
+"""Clients whose own files of conversations Handrail reads."""
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR4nGNQSFiAFTEMLQkAAmxIAbLcbYIAAAAASUVORK5CYII="
 )
@@ -38,6 +43,9 @@ async def test_a_shell_command_waits_with_its_parts_and_risk_and_runs_once_it_is
         ]
         assert asked["risk"] == "medium"
         assert [part["level"] for part in asked["risks"]] == ["medium", "low"]
+        [session] = await guarded.person.get("clients")
+        assert (session["client"], session["folder"]) == (guarded.client.name, str(guarded.workspace))
+        assert (session["state"], session["approvals"]) == ("needs_you", [asked["id"]])
         (await guarded.person.answer(asked, "allow")).raise_for_status()
     assert made.exists(), run.text
     call = await guarded.person.settled(asked["call_id"])
@@ -45,6 +53,28 @@ async def test_a_shell_command_waits_with_its_parts_and_risk_and_runs_once_it_is
     assert call["caller"]["client"] == guarded.client.name
     assert guarded.is_told("it is made")
     assert await guarded.person.get("approvals", open=True) == []
+    await eventually(lambda: _nobody_runs(guarded))
+
+
+async def _nobody_runs(guarded: GuardedClient) -> bool:
+    return await guarded.person.get("clients") == []
+
+
+async def test_a_session_is_read_from_the_clients_own_files_where_handrail_knows_them(
+    guarded: GuardedClient,
+) -> None:
+    async with answering(guarded.person, "allow"):
+        run = await guarded.run(guarded.client.runs("echo a heron"))
+    listed: list[Json] = await guarded.person.get("transcripts")
+    assert {each["client"] for each in listed} == {guarded.client.name} & TRANSCRIPTS, run.text
+    if listed:
+        newest = max(listed, key=lambda session: session["updated_at"])
+        assert newest["folder"] == str(guarded.workspace)
+        read = await guarded.person.get(f"transcripts/{guarded.client.name}/{newest['session']}")
+        assert [message["role"] for message in read["said"]] == ["user", "assistant"]
+        [call] = parts_of(read["said"][1], "call")
+        assert "echo a heron" in call["data"]["title"]
+        assert text_of(read["said"][1]).startswith("I run it.")
 
 
 async def test_a_denied_command_does_not_run_and_the_model_reads_the_reason(guarded: GuardedClient) -> None:
