@@ -54,26 +54,23 @@ async def test_a_shell_command_waits_with_its_parts_and_risk_and_runs_once_it_is
     assert guarded.is_told("it is made")
     assert await guarded.person.get("approvals", open=True) == []
     await eventually(lambda: _nobody_runs(guarded))
+    await _is_read_from_its_own_files(guarded, "touch allowed")
 
 
 async def _nobody_runs(guarded: GuardedClient) -> bool:
     return await guarded.person.get("clients") == []
 
 
-async def test_a_session_is_read_from_the_clients_own_files_where_handrail_knows_them(
-    guarded: GuardedClient,
-) -> None:
-    async with answering(guarded.person, "allow"):
-        run = await guarded.run(guarded.client.runs("echo a heron"))
+async def _is_read_from_its_own_files(guarded: GuardedClient, line: str) -> None:
+    """The session of the first turn, if Handrail reads what this client keeps of its conversations."""
     listed: list[Json] = await guarded.person.get("transcripts")
-    assert {each["client"] for each in listed} == {guarded.client.name} & TRANSCRIPTS, run.text
-    if listed:
-        newest = max(listed, key=lambda session: session["updated_at"])
-        assert newest["folder"] == str(guarded.workspace)
-        read = await guarded.person.get(f"transcripts/{guarded.client.name}/{newest['session']}")
+    assert [each["client"] for each in listed] == [*{guarded.client.name} & TRANSCRIPTS]
+    for session in listed:
+        assert session["folder"] == str(guarded.workspace)
+        read = await guarded.person.get(f"transcripts/{session['client']}/{session['session']}")
         assert [message["role"] for message in read["said"]] == ["user", "assistant"]
         [call] = parts_of(read["said"][1], "call")
-        assert "echo a heron" in call["data"]["title"]
+        assert line in call["data"]["title"]
         assert text_of(read["said"][1]).startswith("I run it.")
 
 
@@ -128,24 +125,23 @@ async def test_every_call_of_a_turn_is_recorded_with_verdict_and_outcome(guarded
     assert all(call["allowed_by"] for call in calls)
 
 
-async def test_our_own_tools_ask_once_and_not_through_the_hook(guarded: GuardedClient) -> None:
-    path = guarded.workspace / "ours.txt"
-    turn = guarded.client.ours("write_file", {"path": str(path), "content": "by you\n"})
-    async with answering(guarded.person, "allow") as asked:
-        run = await guarded.run(*guarded.client.waits_for_ours, turn)
-    assert path.read_text() == "by you\n", run.text
-    assert [each["tool"] for each in asked] == ["write_file"]
-    assert (await guarded.person.call(asked[0]["call_id"]))["assurance"] == "bound"
-
-
-async def test_a_picture_that_our_tool_reads_reaches_the_model(guarded: GuardedClient) -> None:
-    path = guarded.workspace / "picture.png"
-    path.write_bytes(base64.b64decode(PICTURE))
-    run = await guarded.run(
-        *guarded.client.waits_for_ours, guarded.client.ours("read_file", {"path": str(path)})
+async def test_our_own_tools_ask_once_and_not_through_the_hook_and_show_pictures(
+    guarded: GuardedClient,
+) -> None:
+    path, picture = guarded.workspace / "ours.txt", guarded.workspace / "picture.png"
+    picture.write_bytes(base64.b64decode(PICTURE))
+    ours = guarded.client.ours
+    turns = (
+        ours("read_file", {"path": str(picture)}),
+        ours("write_file", {"path": str(path), "content": "by you\n"}),
     )
+    async with answering(guarded.person, "allow") as asked:
+        run = await guarded.run(*guarded.client.waits_for_ours, *turns)
+    assert path.read_text() == "by you\n", run.text
     assert guarded.is_told("image/png"), run.text
     assert guarded.is_told(PICTURE) == guarded.client.shows_pictures, run.text
+    assert [each["tool"] for each in asked] == ["write_file"]
+    assert (await guarded.person.call(asked[0]["call_id"]))["assurance"] == "bound"
 
 
 async def test_every_call_of_the_clients_own_tools_is_in_the_journal_with_verdict_and_outcome(
