@@ -382,7 +382,7 @@ async def test_an_agent_that_asks_nobody_is_shown_as_such_and_so_is_what_it_did(
     found: list[Json] = []
 
     async def is_recorded() -> bool:
-        rows = (await person.ask("GET", "calls?unasked=true")).json()
+        rows = await person.get("calls", unasked=True)
         found[:] = [each for each in rows if each["thread"] == thread.id]
         return bool(found)
 

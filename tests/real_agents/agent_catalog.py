@@ -5,95 +5,20 @@ What an agent cannot do is a fact here too, and the tests assert it.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
 
-from tests.real_agents.install import PYTHON_SETS, SETS, PackageSet, PythonSet, node
+from tests.real_agents.install import SETS
+from tests.real_agents.python_agents import FAST_AGENT, VIBE
+from tests.real_agents.real_agent import Json, Real, binary_command, named, script_command
 from tests.support.model_server.script import Call, Turn
-
-Json = dict[str, Any]
-Question = Literal["agent_work", "write_file", "execute_command"]
-"""What a person is asked about: work that the agent does itself, or a file or terminal request that Handrail carries out."""
-BY_ITSELF: tuple[Question, ...] = ("agent_work",)
-"""The agent asks, and does the work itself."""
-BY_US: tuple[Question, ...] = ("write_file",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Real:
-    """An agent, the way it is tried."""
-
-    name: str
-    title: str
-    """Of its row in docs/agents.md."""
-    package: str
-    """Whose version is the agent's."""
-    source: PackageSet | PythonSet
-    command: Callable[[], tuple[str, ...]]
-    environment: Callable[[str], Mapping[str, str]] = field(default=lambda _: {})
-    """What it needs to take the model on this address for its own."""
-    files: Callable[[str], Mapping[str, str]] = field(default=lambda _: {})
-    """What must lie in its home, for the model on this address: its settings, so that it stays away from the network."""
-    writes: Callable[[Path, str], Turn] = field(default=lambda _path, _text: Turn())
-    """Its own tool for writing a file."""
-    runs: Callable[[str], Turn] = field(default=lambda _line: Turn())
-    """Its own tool for running a command."""
-    ours: Callable[[str, Json], Turn] | None = None
-    """A use of one of our tools, of the MCP server that it is given; None if it takes no server."""
-    run_asks: tuple[Question, ...] = BY_ITSELF
-    """What is asked about one command, in this order."""
-    write_asks: tuple[Question, ...] = BY_ITSELF
-    """What is asked about one new file, in this order; nothing if it writes unasked, which Handrail records."""
-    denial_ends_turn: bool = False
-    """Whether its turn ends with a denial, so that its model is not asked again."""
-    leaves: Callable[[str], Turn] | None = None
-    """Its tool for a command that its model does not wait for, which runs on after a cancel until Handrail stops it."""
-    is_broken_by_cancel: bool = False
-    """Whether its model refuses its session once a tool call was cancelled, so that Handrail gives it a new one."""
-    names_record_by_minute: bool = False
-    """Whether it cannot load the record of a session that began in the same minute."""
-    tells_its_host: bool = False
-    """Whether it adds messages of its own to what the model says."""
-    takes_up: Literal["resumed", "loaded"] | None = "resumed"
-    """How it goes on with a conversation after it was ended; None if it keeps no record, and gets a summary."""
-    finds_us_late: bool = False
-    """Whether it looks for our tools while it already works on the first prompts."""
-    quirks: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    """Of its section in the configuration."""
-    remarks: tuple[str, ...] = ()
-    """Sentences about it below the table of docs/agents.md."""
-
-    @property
-    def version(self) -> str:
-        return self.source.version(self.package)
-
-
-def _named(pattern: str) -> Callable[[str, Json], Turn]:
-    return lambda tool, values: Turn("With yours.", pattern.format(tool), values)
-
-
-def _script(group: str, package: str, entry: str, *args: str) -> Callable[[], tuple[str, ...]]:
-    return lambda: (str(node()), str(SETS[group].modules / package / entry), *args)
-
-
-def _binary(group: str, pattern: str, *args: str) -> Callable[[], tuple[str, ...]]:
-    """The program for this machine: only one of the platform packages is installed."""
-
-    def command() -> tuple[str, ...]:
-        (path,) = SETS[group].modules.glob(pattern)
-        return (str(path), *args)
-
-    return command
-
 
 CLAUDE = Real(
     name="claude",
     title="Claude Code",
     package="@agentclientprotocol/claude-agent-acp",
     source=SETS["agents"],
-    command=_script("agents", "@agentclientprotocol/claude-agent-acp", "dist/index.js"),
+    command=script_command("agents", "@agentclientprotocol/claude-agent-acp", "dist/index.js"),
     environment=lambda model: {
         "ANTHROPIC_BASE_URL": model,
         "ANTHROPIC_API_KEY": "none",
@@ -104,8 +29,10 @@ CLAUDE = Real(
     },
     writes=lambda path, text: Turn("I write it.", "Write", {"file_path": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "Bash", {"command": line, "description": "A command"}),
-    ours=_named("mcp__handrail__{}"),
-    remarks=("runs read-only commands without asking.",),
+    ours=named("mcp__handrail__{}"),
+    remarks=(
+        "runs read-only commands without asking, and in its mode *Accept Edits* also commands such as `touch`.",
+    ),
 )
 
 
@@ -139,7 +66,7 @@ OPENCODE = Real(
     title="opencode",
     package="opencode-*",
     source=SETS["agents"],
-    command=_binary("agents", "opencode-*/bin/opencode", "acp"),
+    command=binary_command("agents", "opencode-*/bin/opencode", "acp"),
     environment=_opencode_environment,
     files=lambda _: {
         # It would fetch this for plugins that nobody has asked for; so it takes it for installed.
@@ -150,7 +77,7 @@ OPENCODE = Real(
     },
     writes=lambda path, text: Turn("I write it.", "write", {"filePath": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "bash", {"command": line, "description": "A command"}),
-    ours=_named("handrail_{}"),
+    ours=named("handrail_{}"),
     denial_ends_turn=True,
     quirks={"writes_itself": True},
     remarks=(
@@ -165,7 +92,9 @@ QWEN = Real(
     title="Qwen Code",
     package="@qwen-code/qwen-code",
     source=SETS["agents"],
-    command=_script("agents", "@qwen-code/qwen-code", "cli-entry.js", "--acp", "--approval-mode", "default"),
+    command=script_command(
+        "agents", "@qwen-code/qwen-code", "cli-entry.js", "--acp", "--approval-mode", "default"
+    ),
     environment=lambda model: {
         "OPENAI_BASE_URL": f"{model}/v1",
         "OPENAI_API_KEY": "none",
@@ -183,7 +112,7 @@ QWEN = Real(
     },
     writes=lambda path, text: Turn("I write it.", "write_file", {"file_path": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "run_shell_command", {"command": line, "is_background": False}),
-    ours=_named("mcp__handrail__{}"),
+    ours=named("mcp__handrail__{}"),
     finds_us_late=True,
     denial_ends_turn=True,
     write_asks=("agent_work", "write_file"),
@@ -196,7 +125,7 @@ EXAMPLE = Real(
     title="example agent of the TypeScript SDK",
     package="@agentclientprotocol/sdk",
     source=SETS["agents"],
-    command=_script("agents", "@agentclientprotocol/sdk", "dist/examples/agent.js"),
+    command=script_command("agents", "@agentclientprotocol/sdk", "dist/examples/agent.js"),
     takes_up=None,
     remarks=("has no model: it says always the same. Later versions of the SDK ship none.",),
 )
@@ -211,7 +140,7 @@ COPILOT = Real(
     title="GitHub Copilot CLI",
     package="@github/copilot",
     source=SETS["others"],
-    command=_script("others", "@github/copilot", "npm-loader.js", "--acp"),
+    command=script_command("others", "@github/copilot", "npm-loader.js", "--acp"),
     environment=lambda model: {
         "COPILOT_PROVIDER_BASE_URL": f"{model}/v1",
         "COPILOT_PROVIDER_API_KEY": "none",
@@ -221,7 +150,7 @@ COPILOT = Real(
     },
     writes=lambda path, text: Turn("I write it.", "create", {"path": str(path), "file_text": text}),
     runs=lambda line: Turn("I run it.", "bash", {"command": line, "description": "A command"}),
-    ours=_named("handrail-{}"),
+    ours=named("handrail-{}"),
     tells_its_host=True,
     takes_up="loaded",
     denial_ends_turn=True,
@@ -233,7 +162,9 @@ GEMINI = Real(
     title="Gemini CLI",
     package="@google/gemini-cli",
     source=SETS["clients"],
-    command=_script("clients", "@google/gemini-cli", "bundle/gemini.js", "--acp", "-m", "gemini-2.5-pro"),
+    command=script_command(
+        "clients", "@google/gemini-cli", "bundle/gemini.js", "--acp", "-m", "gemini-2.5-pro"
+    ),
     environment=lambda model: {
         "GEMINI_API_KEY": "none",
         "GOOGLE_GEMINI_BASE_URL": model,
@@ -254,7 +185,7 @@ GEMINI = Real(
     },
     writes=lambda path, text: Turn("I write it.", "write_file", {"file_path": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "run_shell_command", {"command": line}),
-    ours=_named("mcp_handrail_{}"),
+    ours=named("mcp_handrail_{}"),
     write_asks=("agent_work", "write_file"),
     takes_up="loaded",
     names_record_by_minute=True,
@@ -305,7 +236,7 @@ CODEX = Real(
     title="Codex",
     package="@agentclientprotocol/codex-acp",
     source=SETS["others"],
-    command=_script("others", "@agentclientprotocol/codex-acp", "dist/index.js"),
+    command=script_command("others", "@agentclientprotocol/codex-acp", "dist/index.js"),
     environment=lambda _: {
         "SCRIPTED_KEY": "none",
         "NO_BROWSER": "1",
@@ -328,7 +259,7 @@ CODEX_ZED = Real(
     title="Codex, by Zed's adapter",
     package="@zed-industries/codex-acp",
     source=SETS["others"],
-    command=_binary("others", "@zed-industries/codex-acp-*/bin/codex-acp"),
+    command=binary_command("others", "@zed-industries/codex-acp-*/bin/codex-acp"),
     environment=lambda _: {"SCRIPTED_KEY": "none", "NO_BROWSER": "1"},
     files=_codex_files,
     writes=_codex_patch,
@@ -360,11 +291,11 @@ KIMI = Real(
     title="Kimi Code",
     package="@moonshot-ai/kimi-code",
     source=SETS["others"],
-    command=_script("others", "@moonshot-ai/kimi-code", "dist/main.mjs", "acp"),
+    command=script_command("others", "@moonshot-ai/kimi-code", "dist/main.mjs", "acp"),
     files=_kimi_files,
     writes=lambda path, text: Turn("I write it.", "Write", {"path": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "Bash", {"command": line, "description": "A command"}),
-    ours=_named("mcp__handrail__{}"),
+    ours=named("mcp__handrail__{}"),
     run_asks=("agent_work", "execute_command"),
     write_asks=("agent_work", "write_file"),
     quirks={"input_in_content": True},
@@ -376,7 +307,7 @@ GOOSE = Real(
     title="goose",
     package="@aaif/goose-acp",
     source=SETS["others"],
-    command=_binary("others", "@aaif/goose-binary-*/bin/goose", "acp"),
+    command=binary_command("others", "@aaif/goose-binary-*/bin/goose", "acp"),
     environment=lambda model: {
         "GOOSE_PROVIDER": "openai",
         "GOOSE_MODEL": "model",
@@ -388,35 +319,13 @@ GOOSE = Real(
     },
     writes=lambda path, text: Turn("I write it.", "write", {"path": str(path), "content": text}),
     runs=lambda line: Turn("I run it.", "shell", {"command": line}),
-    ours=_named("handrail__{}"),
+    ours=named("handrail__{}"),
     run_asks=("agent_work", "execute_command"),
     write_asks=("agent_work", "write_file"),
     takes_up="loaded",
 )
 
 
-FAST_AGENT = Real(
-    name="fast-agent",
-    title="fast-agent",
-    package="fast-agent-mcp",
-    source=PYTHON_SETS["fast-agent"],
-    command=lambda: (
-        str(PYTHON_SETS["fast-agent"].installed / "bin" / "fast-agent-acp"),
-        *("--shell", "--model", "generic.model"),
-    ),
-    environment=lambda model: {"GENERIC_API_KEY": "none", "GENERIC_BASE_URL": f"{model}/v1"},
-    writes=lambda path, text: Turn("I write it.", "write_text_file", {"path": str(path), "content": text}),
-    runs=lambda line: Turn("I run it.", "execute", {"command": line}),
-    ours=_named("handrail__{}"),
-    run_asks=("agent_work", "execute_command"),
-    write_asks=("agent_work", "write_file"),
-    quirks={"one_per_thread": True},
-    remarks=(
-        "cannot be given Handrail's tools in two sessions of one process. `one_per_thread` is set for it.",
-    ),
-)
-
-
 ALWAYS = (CLAUDE, OPENCODE, QWEN)
 """Tried by `make test`, beside the example."""
-MORE = (COPILOT, GEMINI, CODEX, CODEX_ZED, KIMI, GOOSE, FAST_AGENT)
+MORE = (COPILOT, GEMINI, CODEX, CODEX_ZED, KIMI, GOOSE, FAST_AGENT, VIBE)

@@ -13,7 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 
 import anyio
-from tests.real_agents.agent_catalog import Real
+from tests.real_agents.real_agent import Real
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.model_server.server import ModelServer, model_server
 from tests.support.person_client import Json, Person, person_of

@@ -103,6 +103,8 @@ PYTHON_SETS = {
     "fast-agent": PythonSet(
         TESTS / "real_agents" / "fast-agent.txt", BUILD / "python-agents" / "fast-agent", "others"
     ),
+    "vibe": PythonSet(TESTS / "real_agents" / "vibe.txt", BUILD / "python-agents" / "vibe", "others"),
+    "hermes": PythonSet(TESTS / "real_agents" / "hermes.txt", BUILD / "python-agents" / "hermes", "others"),
     "fastmcp": PythonSet(BENCH / "relays" / "fastmcp.txt", BUILD / "relays" / "fastmcp", "relays"),
     "git": PythonSet(TESTS / "real_servers" / "git.txt", BUILD / "mcp-servers" / "git", "servers"),
 }

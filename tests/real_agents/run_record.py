@@ -6,8 +6,8 @@ A scenario is recorded at the end of its test, so what is not recorded has faile
 import json
 from typing import Any, Literal, get_args
 
-from tests.real_agents.agent_catalog import Real
 from tests.real_agents.install import BUILD
+from tests.real_agents.real_agent import Real
 
 Scenario = Literal[
     "stream",

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.real_agents.agent_catalog import ALWAYS, EXAMPLE, MORE, Real
+from tests.real_agents.agent_catalog import ALWAYS, EXAMPLE, MORE
+from tests.real_agents.real_agent import Real
 from tests.real_agents.run_record import SCENARIOS, Scenario, read_observed
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "agents.md"

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 import anyio
 import pytest
-from tests.real_agents.agent_catalog import ALWAYS, EXAMPLE, MORE, Real
+from tests.real_agents.agent_catalog import ALWAYS, EXAMPLE, MORE
 from tests.real_agents.hosting import SLOW, Hosted, answering, ended, hosting
+from tests.real_agents.real_agent import Real
 from tests.real_agents.run_record import forget, record
 from tests.support.daemon_home import eventually, find_processes, until
 from tests.support.model_server.script import Turn, script

@@ -6,8 +6,9 @@ Each agent is hosted by a real daemon, against a model that is scripted. None of
 from collections.abc import Iterator
 
 import pytest
-from tests.real_agents.agent_catalog import CLAUDE, OPENCODE, QWEN, Real
+from tests.real_agents.agent_catalog import CLAUDE, OPENCODE, QWEN
 from tests.real_agents.hosting import SLOW, Hosted, answering, ended, hosting
+from tests.real_agents.real_agent import Real
 from tests.support.daemon_home import eventually, find_processes, until
 from tests.support.model_server.script import Turn, script
 from tests.support.person_client import Json

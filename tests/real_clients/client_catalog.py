@@ -56,6 +56,8 @@ class Client:
     """Seconds after which it runs the tool whatever is configured; 0 if it keeps to what `handrail connect` writes."""
     tells_reason: bool = True
     """The model reads why a call was refused."""
+    shows_pictures: bool = True
+    """The model is given a picture that a tool of an MCP server returns; some take the scripted model for one that sees none."""
     fails_open: frozenset[Fault] = frozenset()
     """Faults of the hook program after which it runs the tool in spite of all that can be configured."""
 
@@ -185,12 +187,18 @@ GEMINI = Client(
 )
 
 
-def _opencode_files(model: str) -> Mapping[str, str]:
+def _opencode_files(url: str) -> Mapping[str, str]:
+    model: Json = {
+        "name": "Model",
+        "limit": {"context": 100_000, "output": 4_000},
+        "attachment": True,
+        "modalities": {"input": ["text", "image"], "output": ["text"]},
+    }
     scripted: Json = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "Scripted",
-        "options": {"baseURL": f"{model}/v1", "apiKey": "none"},
-        "models": {"model": {"name": "Model", "limit": {"context": 100_000, "output": 4_000}}},
+        "options": {"baseURL": f"{url}/v1", "apiKey": "none"},
+        "models": {"model": model},
     }
     settings: Json = {
         "model": "scripted/model",
@@ -265,6 +273,7 @@ QWEN = Client(
     clock_seconds=50.0,
     own_limit=60.0,
     can_edit=False,
+    shows_pictures=False,
 )
 
 
@@ -288,6 +297,7 @@ COPILOT = Client(
     ),
     ours=_named("handrail-"),
     can_edit=True,
+    shows_pictures=False,
 )
 
 
@@ -319,7 +329,8 @@ KIMI = Client(
     edits=lambda path, old, new: Turn(
         "I edit it.", "Edit", {"path": str(path), "old_string": old, "new_string": new}
     ),
-    ours=_named("mcp__handrail__"),
+    # It takes one underscore for several within the name of a tool.
+    ours=lambda tool, values: _named("mcp__handrail__")(tool.replace("__", "_"), values),
     # Kimi ends the hooks of a turn with the turn. As with any real model, the last words take longer than a report.
     ends=(Turn("That is all that I had to do in this folder.", pace=0.5),),
     clock_seconds=570.0,

@@ -3,14 +3,25 @@
 Each does the same things. What one cannot do stands in `client_catalog.py`, and is asserted as such.
 """
 
+import base64
+
 import pytest
 from tests.real_agents.hosting import answering
 from tests.real_clients.client_catalog import Client, Fault
 from tests.real_clients.guarded_client import GuardedClient, guarded_client
 from tests.real_clients.observations import note
+from tests.support.daemon_home import eventually
+from tests.support.person_client import Json
+from tests.support.thread_client import parts_of, text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
+TRANSCRIPTS = {"claude", "codex", "gemini", "opencode"}
+"""Clients whose own files of conversations Handrail reads."""
+PICTURE = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR4nGNQSFiAFTEMLQkAAmxIAbLcbYIAAAAASUVORK5CYII="
+)
+"""A PNG of 8 times 8 pixels."""
 FAULTS: dict[Fault, str] = {
     "missing": "hook missing",
     "crashed": "hook fails",
@@ -32,6 +43,9 @@ async def test_a_shell_command_waits_with_its_parts_and_risk_and_runs_once_it_is
         ]
         assert asked["risk"] == "medium"
         assert [part["level"] for part in asked["risks"]] == ["medium", "low"]
+        [session] = await guarded.person.get("clients")
+        assert (session["client"], session["folder"]) == (guarded.client.name, str(guarded.workspace))
+        assert (session["state"], session["approvals"]) == ("needs_you", [asked["id"]])
         (await guarded.person.answer(asked, "allow")).raise_for_status()
     assert made.exists(), run.text
     call = await guarded.person.settled(asked["call_id"])
@@ -39,6 +53,25 @@ async def test_a_shell_command_waits_with_its_parts_and_risk_and_runs_once_it_is
     assert call["caller"]["client"] == guarded.client.name
     assert guarded.is_told("it is made")
     assert await guarded.person.get("approvals", open=True) == []
+    await eventually(lambda: _nobody_runs(guarded))
+    await _is_read_from_its_own_files(guarded, "touch allowed")
+
+
+async def _nobody_runs(guarded: GuardedClient) -> bool:
+    return await guarded.person.get("clients") == []
+
+
+async def _is_read_from_its_own_files(guarded: GuardedClient, line: str) -> None:
+    """The session of the first turn, if Handrail reads what this client keeps of its conversations."""
+    listed: list[Json] = await guarded.person.get("transcripts")
+    assert [each["client"] for each in listed] == [*{guarded.client.name} & TRANSCRIPTS]
+    for session in listed:
+        assert session["folder"] == str(guarded.workspace)
+        read = await guarded.person.get(f"transcripts/{session['client']}/{session['session']}")
+        assert [message["role"] for message in read["said"]] == ["user", "assistant"]
+        [call] = parts_of(read["said"][1], "call")
+        assert line in call["data"]["title"]
+        assert text_of(read["said"][1]).startswith("I run it.")
 
 
 async def test_a_denied_command_does_not_run_and_the_model_reads_the_reason(guarded: GuardedClient) -> None:
@@ -92,12 +125,21 @@ async def test_every_call_of_a_turn_is_recorded_with_verdict_and_outcome(guarded
     assert all(call["allowed_by"] for call in calls)
 
 
-async def test_our_own_tools_ask_once_and_not_through_the_hook(guarded: GuardedClient) -> None:
-    path = guarded.workspace / "ours.txt"
-    turn = guarded.client.ours("write_file", {"path": str(path), "content": "by you\n"})
+async def test_our_own_tools_ask_once_and_not_through_the_hook_and_show_pictures(
+    guarded: GuardedClient,
+) -> None:
+    path, picture = guarded.workspace / "ours.txt", guarded.workspace / "picture.png"
+    picture.write_bytes(base64.b64decode(PICTURE))
+    ours = guarded.client.ours
+    turns = (
+        ours("read_file", {"path": str(picture)}),
+        ours("write_file", {"path": str(path), "content": "by you\n"}),
+    )
     async with answering(guarded.person, "allow") as asked:
-        run = await guarded.run(*guarded.client.waits_for_ours, turn)
+        run = await guarded.run(*guarded.client.waits_for_ours, *turns)
     assert path.read_text() == "by you\n", run.text
+    assert guarded.is_told("image/png"), run.text
+    assert guarded.is_told(PICTURE) == guarded.client.shows_pictures, run.text
     assert [each["tool"] for each in asked] == ["write_file"]
     assert (await guarded.person.call(asked[0]["call_id"]))["assurance"] == "bound"
 

@@ -39,7 +39,14 @@ def test_known_modes_say_whom_the_agent_asks(agent: str, mode: str, asks: str) -
 
 @pytest.mark.parametrize(
     ("agent", "mode"),
-    [("codex", "auto"), ("codex", "workspace-write"), ("claude", "auto"), ("any", "build"), ("any", "")],
+    [
+        ("codex", "auto"),
+        ("codex", "workspace-write"),
+        ("claude", "auto"),
+        ("qwen", "auto"),
+        ("any", "build"),
+        ("any", ""),
+    ],
 )
 def test_of_other_modes_nothing_is_claimed(agent: str, mode: str) -> None:
     assert find_asking(agent, modes(mode, "default")) is None

@@ -91,6 +91,7 @@ OURS: dict[str, tuple[Json, Json]] = {
         {},
         {"kind": "other", "title": "handrail: write file · a.txt", "rawInput": WRITE},
     ),
+    "vibe": ({}, {"kind": "other", "title": "mcp_handrail.write_file", "rawInput": WRITE}),
     "opencode": ({}, {"kind": "other", "title": "handrail_write_file", "rawInput": WRITE}),
     "fast-agent": (
         {"kind": "edit", "title": "handrail/write_file"},

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -134,6 +135,19 @@ async def test_an_image_is_sent_as_a_block_beside_the_text(call: Call) -> None:
     dumped = told.model_dump(by_alias=True, mode="json", exclude_none=True)
     assert to_wire(told)["content"] == dumped["content"]
     assert facts(told)["fruit"] == "apple"
+
+
+async def test_codex_gets_an_image_without_structured_content_which_it_would_show_instead(call: Call) -> None:
+    call.caller = replace(CALLER, client="codex-mcp-client")
+    outcome = Outcome(ending="done", by=PERSON, result=Result(text="an apple", data={"fruit": "apple"}))
+    call.settle(outcome)
+    without_image = to_result(Reply(call=call, outcome=outcome))
+    call.show_image(Image("image/png", b"\x89PNG"))
+    told = to_result(Reply(call=call, outcome=outcome))
+
+    assert facts(without_image)["fruit"] == "apple"
+    assert [block.type for block in told.content] == ["text", "image"]
+    assert "structuredContent" not in to_wire(told)
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)

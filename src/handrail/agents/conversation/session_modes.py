@@ -54,6 +54,7 @@ _ASKS_BY_AGENT: dict[str, dict[str, Asks | None]] = {
         "agentfullaccess": "nobody",
     },
     "claude": {"auto": None},  # a model decides about each call
+    "qwen": {"auto": None},  # likewise: it lets a call pass, blocks it or asks
     "hermes": {"default": None},  # only for commands that it thinks dangerous
 }
 """Known agents, by name, whose modes mean something else; None: no claim."""

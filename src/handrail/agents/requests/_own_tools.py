@@ -22,6 +22,7 @@ from handrail.store.values import Json
 _NAMES = (
     rf"mcp__{SERVER}__(?P<tool>\w+)",  # Claude Code, Kimi Code
     rf"mcp\.{SERVER}\.(?P<tool>\w+)",  # Codex
+    rf"mcp_{SERVER}\.(?P<tool>\w+)",  # Mistral Vibe
     rf"(?:Tool: )?{SERVER}/(?P<tool>\w+)",
     rf"{SERVER}_{{1,2}}(?P<tool>[a-z]\w*)",  # opencode
     rf"{SERVER}-(?P<tool>[a-z]\w*)",  # GitHub Copilot CLI

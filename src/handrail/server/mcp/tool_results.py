@@ -20,6 +20,9 @@ _RECEIPT = TypeAdapter(Receipt)
 EXPIRED = "expired"
 """The `reason` of a call whose approval expired, to tell it from a denial."""
 
+SHOW_STRUCTURE_ONLY = ("codex",)
+"""Clients, by the start of their name, that give their model only the structured content of a result, and so no image."""
+
 WireStatus = Literal[
     "done",
     "failed",
@@ -99,7 +102,10 @@ def to_result(reply: Reply, so_far: Result | None = None) -> types.CallToolResul
     data["receipt"] = _receipt_data(call)
     is_error = outcome.ending in ("failed", "denied", "cancelled", "interrupted")
     image = call.image if outcome.ending == "done" else None
-    return _result(_text(call, outcome), data, is_error=is_error, image=image)
+    told = _result(_text(call, outcome), data, is_error=is_error, image=image)
+    if image is not None and call.caller.client.lower().startswith(SHOW_STRUCTURE_ONLY):
+        told.structured_content = None
+    return told
 
 
 def refused_result(tool: str, sentence: str) -> types.CallToolResult:
