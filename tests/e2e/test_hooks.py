@@ -1,6 +1,7 @@
 """Hooks from end to end: real `handrail hook` processes with Claude's payloads, a real daemon, and a person."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -18,6 +19,9 @@ from tests.support.person_client import Json, Person
 from handrail.framing import HOOK_MAX
 
 pytestmark = pytest.mark.anyio
+
+TRIES = 30
+"""Measurements of a short time on a machine that other tests keep busy."""
 
 
 async def newest_call(person: Person, about: str) -> Json:
@@ -44,8 +48,8 @@ def end_client(client: subprocess.Popen[bytes]) -> None:
         pipe.close()
 
 
-def find_own_seconds(home: Home, sent: Json) -> float:
-    """The time that a hook takes more than the start of its program. The least of some tries: the machine may be busy."""
+def find_own_seconds(home: Home, sent: Json, enough: float) -> float:
+    """The time that a hook takes more than the start of its program. A busy machine is tried until it is short enough."""
     hook = command_line(["claude"])
     start = [*hook[: hook.index("-m")], "-c", "import handrail.__main__, handrail.door.hook"]
 
@@ -56,7 +60,13 @@ def find_own_seconds(home: Home, sent: Json) -> float:
         )
         return time.monotonic() - began
 
-    return min(run(hook) for _ in range(5)) - min(run(start) for _ in range(5))
+    least = math.inf
+    hooks, starts = list[float](), list[float]()
+    while len(hooks) < 5 or (least >= enough and len(hooks) < TRIES):
+        hooks.append(run(hook))
+        starts.append(run(start))
+        least = min(hooks) - min(starts)
+    return least
 
 
 async def test_an_allowed_command_runs_and_its_report_settles_the_call(
@@ -272,7 +282,7 @@ async def test_without_a_daemon_a_call_is_refused_at_once_and_a_report_is_silent
     took = time.monotonic() - began
     assert (status, "is not running" in err) == (2, True)
     assert took < BOUND / 10, "it must not wait for a daemon, nor start one"
-    assert find_own_seconds(home, sent) < 0.1, "what it takes besides the start of the program"
+    assert find_own_seconds(home, sent, 0.1) < 0.1, "what it takes besides the start of the program"
     assert not home.places.database.exists()
     for event in ("PostToolUse", "Stop", "Notification", "SessionStart", "UserPromptSubmit"):
         assert await run_hook(home, payload(workspace, "Bash", {}, event)) == (0, "", ""), event
