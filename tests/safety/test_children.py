@@ -114,9 +114,10 @@ def read_environ(pid: int) -> bytes:
 
 def children(pid: int) -> list[int]:
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):  # a thread that just ended
-            found += map(int, task.read_text().split())
+    with suppress(OSError):  # a process that just ended
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):  # a thread that just ended
+                found += map(int, (task / "children").read_text().split())
     return found
 
 

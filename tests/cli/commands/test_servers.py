@@ -59,7 +59,7 @@ def test_a_server_is_added_tried_used_and_removed_without_a_restart(alone: Home,
 
     added = alone.ok("rules", "add", "allow", "--tool", "git__echo", "--argument", "text=hel*").out
     assert "git__echo with text = `hel*`" in added
-    assert "would have decided 1 of your last 1 prompt" in added
+    assert "would have decided 1 of your last 1 question" in added
     tested = [
         alone.ok("rules", "test", "--tool", "git__echo", "--input", json.dumps({"text": text}), "--json").json
         for text in ("help", "other", ["help"])

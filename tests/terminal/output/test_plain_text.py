@@ -95,6 +95,7 @@ SEQUENCES = [
 )
 @example(b"\x1b\x1b]0;t\x1b\\?", [2])
 @example(b"\x1b\x1b[31m?\n", [1])
+@example(b" \x1b]\r\n\x1b]0;t\x07\x1b[2K", [7])
 def test_text_made_piece_by_piece_is_the_text_of_the_whole(printed: bytes, cuts: list[int]) -> None:
     at = sorted({0, len(printed), *(cut % (len(printed) + 1) for cut in cuts)})
     stream = PlainTextStream()

@@ -97,6 +97,8 @@ class PlainTextStream:
             escape = text.rfind("\x1b")
         if _is_open(text, escape, len(text)):
             self._in_string = self._buffer in ("", "\x1b")  # the latter may end it
+            while _is_open(text, before := text.rfind("\x1b", 0, escape), escape):
+                escape = before  # the escape that is cut off ended this string
             text = text[:escape]
         return text
 
