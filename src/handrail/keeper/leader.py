@@ -2,7 +2,8 @@
 
 The warden enters the checked directory and checks the programs; the leader inherits the directory, as it inherits the
 lineage mark. On Linux, posix_spawn starts it, which copies nothing of the warden. A fork starts a program that has to be
-executed by its descriptor, which posix_spawn cannot do, and everything on macOS.
+executed by its descriptor, which posix_spawn cannot do, one that this user can replace, which is checked again in the
+child, and everything on macOS.
 """
 
 from __future__ import annotations
@@ -31,14 +32,16 @@ class NotStartedError(Exception):
 def start(order: Start, stdio: tuple[int, ...]) -> int:
     """Start the program of an order with this PTY, or these pipes. Returns its pid. Raises NotStartedError."""
     env = {**order.env, "PWD": order.cwd}
+    if len(stdio) != (3 if order.pipes else 1):
+        raise NotStartedError("The program could not be started: its terminal was lost on the way.")
     try:
         with _directory(order.cwd, order.cwd_id):
             _check_programs(order.programs)
             if order.exact and order.programs and system.can_execute_descriptors():
                 return _start_exact(order, env, stdio)
-            if system.LINUX:
+            if system.LINUX and not any(_is_replaceable(program.path) for program in order.programs):
                 return _spawn(order.argv, env, stdio)
-            return _fork(lambda: _execute(order.argv, env), stdio)
+            return _fork(lambda: _execute(order, env), stdio)
     except (OSError, ValueError) as error:
         raise NotStartedError(f"The program could not be started: {error}") from None
 
@@ -131,7 +134,7 @@ def _spawn(argv: tuple[str, ...], env: Mapping[str, str], stdio: tuple[int, ...]
         actions += [(os.POSIX_SPAWN_DUP2, 0, target) for target in (1, 2)]
     else:
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(stdio)]
-    failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    failure = errno.ENOENT  # not the error itself, which holds this frame: a warden collects no garbage
     for path in _paths_of(argv[0], env):
         try:
             return os.posix_spawn(
@@ -140,7 +143,7 @@ def _spawn(argv: tuple[str, ...], env: Mapping[str, str], stdio: tuple[int, ...]
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as error:
-            failure = error if failure.errno == errno.ENOENT else failure
+            failure = (error.errno or failure) if failure == errno.ENOENT else failure
     raise NotStartedError(_describe_error(argv[0], failure))
 
 
@@ -159,12 +162,15 @@ def _start_exact(order: Start, env: Mapping[str, str], stdio: tuple[int, ...]) -
         if _identity(descriptor) != program.identity:
             raise NotStartedError(_describe_replaced(program))
         exact = {"SHLVL": "0", **env, "_": program.path}
-        return _fork(lambda: _execute_exact(descriptor, order.argv[0], order.exact, exact), stdio)
+        return _fork(lambda: _execute_exact(descriptor, order, exact), stdio)
     finally:
         os.close(descriptor)
 
 
-def _execute_exact(descriptor: int, shell: str, argv: tuple[str, ...], env: Mapping[str, str]) -> NoReturn:
+def _execute_exact(descriptor: int, order: Start, env: Mapping[str, str]) -> NoReturn:
+    program, shell, argv = order.programs[0], order.argv[0], order.exact
+    if _identity(descriptor) != program.identity:  # this process can be seen, and was perhaps stopped
+        raise NotStartedError(_describe_replaced(program))
     try:
         os.execve(descriptor, argv, env)
     except OSError as error:
@@ -173,17 +179,23 @@ def _execute_exact(descriptor: int, shell: str, argv: tuple[str, ...], env: Mapp
         os._exit(127 if error.errno == errno.ENOENT else 126)
 
 
-def _execute(argv: tuple[str, ...], env: Mapping[str, str]) -> NoReturn:
+def _execute(order: Start, env: Mapping[str, str]) -> NoReturn:
+    _check_programs(order.programs)  # again: this process can be seen, and was perhaps stopped
     try:
-        os.execvpe(argv[0], argv, env)
+        os.execvpe(order.argv[0], order.argv, env)
     except OSError as error:
-        raise NotStartedError(_describe_error(argv[0], error)) from None
+        raise NotStartedError(_describe_error(order.argv[0], error.errno)) from None
 
 
 def _fork(execute: Callable[[], NoReturn], stdio: tuple[int, ...]) -> int:
     """Start a program by `execute` in a fork. A pipe, which exec closes, brings the reason why it does not run."""
     errors, report_to = os.pipe()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(errors)
+        os.close(report_to)
+        raise
     if pid == 0:
         _become(execute, stdio, report_to)
     os.close(report_to)
@@ -213,8 +225,8 @@ def _become(execute: Callable[[], NoReturn], stdio: tuple[int, ...], report_to: 
     os._exit(127)
 
 
-def _describe_error(program: str, error: OSError) -> str:
-    match error.errno:
+def _describe_error(program: str, number: int | None) -> str:
+    match number:
         case errno.ENOENT | errno.ENOTDIR:
             where = "" if "/" in program else " on the PATH it was given"
             return f"There is no program {program}{where}, or its interpreter is missing."
@@ -225,4 +237,4 @@ def _describe_error(program: str, error: OSError) -> str:
         case errno.E2BIG:
             return f"The arguments and environment of {program} are longer than the system allows."
         case _:
-            return f"The program {program} could not be started: {error.strerror}."
+            return f"The program {program} could not be started: {os.strerror(number or 0)}."

@@ -145,7 +145,7 @@ class Terminal:
     def read_last_messages(self) -> None:
         """Read the messages that a dead warden has left in the socket."""
         while self.warden is not None and self.warden.link.fileno() >= 0:
-            self._on_link()
+            self._on_link(is_dead=True)
 
     def lose(self, report: Report) -> None:
         """End the terminal after its warden was killed and its orphans were stopped."""
@@ -194,13 +194,16 @@ class Terminal:
             return 0.0
         return min(self._growth.due_at(self.order.terminal), self.windows.due_at)
 
-    def _on_link(self, _events: int = 0) -> None:
+    def _on_link(self, _events: int = 0, *, is_dead: bool = False) -> None:
+        """Handle what the warden has sent. Of a dead one, a child that has not executed yet may hold the link open."""
         assert self.warden is not None
         link = self.warden.link
         try:
             data = link.recv(65536)
         except BlockingIOError:
-            return
+            if not is_dead:
+                return
+            data = b""
         except OSError:
             data = b""
         with self._channel.batch():
@@ -447,9 +450,13 @@ class Terminals:
 
     def _on_idle(self, process: WardenProcess) -> None:
         """Keep a warden whose tree has ended for the next order, or end it."""
-        self._by_warden.pop(process.pid, None)
+        is_reaped = (
+            self._by_warden.pop(process.pid, None) is None
+        )  # then its pid may belong to another process
         self._fork_at = None
-        if not self._launcher.keep(process):
+        if is_reaped:
+            process.link.close()
+        elif not self._launcher.keep(process):
             process.kill()
             process.link.close()
         self._drop_ended()
