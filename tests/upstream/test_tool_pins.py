@@ -9,7 +9,7 @@ import pytest
 from handrail.gate.rules.policy import FolderSettings, Policy
 from handrail.gate.tool import CallReport
 from handrail.store.journal import open_journal
-from handrail.store.records import open_records
+from handrail.store.rule_replay import replay_rules
 from handrail.store.values import Caller, Json, Rule
 from handrail.upstream._tool_pins import ToolPins
 from handrail.upstream.forwarded_tool import ForwardedInput, ForwardedTool
@@ -76,8 +76,8 @@ async def test_fifty_ways_to_change_a_definition_between_two_daemons_all_ask_aga
         pins.see("fs", read_definitions("fs", [FIRST]).tools, {"tools": {}})
         assert await effect(pins) == "allow"
         await journal.written()
-    async with open_journal(database, home / "handrail.head") as journal, open_records(database) as records:
-        pinned = await records.servers.all()
+    async with open_journal(database, home / "handrail.head") as journal:
+        pinned = replay_rules(database).servers
         effects = list[str]()
         for changed in variants():
             pins = ToolPins(journal, pinned)

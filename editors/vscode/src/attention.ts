@@ -9,10 +9,9 @@ import type { ApprovalView } from "../../../ui/src/api/types.ts";
 import { type Answers, riskText } from "./answers.ts";
 import type { Daemon } from "./daemon.ts";
 import type { Inbox } from "./inbox.ts";
+import { canAnswerHere } from "./notification.ts";
 import type { PageViews } from "./pageView.ts";
 
-/** A longer command is cut off in a notification, so it cannot be answered there. */
-const LONGEST_TITLE = 160;
 /** Notifications at a time. The status bar counts the rest. */
 const MOST_SHOWN = 3;
 
@@ -94,12 +93,6 @@ export class Attention implements vscode.Disposable {
       this.shown.delete(approval.id);
     }
   }
-}
-
-/** A notification shows one short line: what is longer, or needs more than a look at it, is answered elsewhere. */
-export function canAnswerHere(approval: Pick<ApprovalView, "risk" | "title" | "reviewable" | "preview">): boolean {
-  const isPlain = /^[\x20-\x7e]*$/.test(approval.title) && approval.title.length <= LONGEST_TITLE;
-  return approval.risk !== "high" && isPlain && !approval.reviewable && approval.preview?.kind !== "diff" && approval.preview?.kind !== "result";
 }
 
 function background(risk: ApprovalView["risk"] | null): vscode.ThemeColor | undefined {

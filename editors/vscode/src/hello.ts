@@ -116,7 +116,8 @@ function readLines(socket: Socket, take: (line: string) => void): void {
 
 /** Which of the two to update if the daemon and this extension come from different releases; empty if not. */
 export function compareReleases(daemon: string, extension: string): string {
-  const order = daemon.localeCompare(extension, "en", { numeric: true });
+  const numbers = (release: string): string => /^[\d.]*/.exec(release)?.[0] ?? ""; // 0.2.0rc1 counts as 0.2.0
+  const order = numbers(daemon).localeCompare(numbers(extension), "en", { numeric: true });
   if (order > 0) return `Handrail ${daemon} is newer than this extension, ${extension}. Run \`handrail connect vscode\`, then reload the window.`;
   return order < 0 ? `This extension, ${extension}, is newer than the running Handrail, ${daemon}. Update Handrail, then run \`handrail restart\`.` : "";
 }

@@ -8,7 +8,7 @@ EXPORTS = {
     "operation": "Operation",
     "person_actions": "",
     "restore": "read_ended_call restore",
-    "result_review": "HAS_RUN hide_output hide_result is_review",
+    "result_review": "HAS_RUN hide_message hide_output hide_result is_review",
     "risk": "Assessment CallAssessment READERS assess_call",
     "rules.accepted_policy": "AcceptedPolicy FoundPolicy",
     "rules.arguments": "flatten_arguments",

@@ -9,7 +9,7 @@ from handrail.gate.approval import Answer, Approval, format_age
 from handrail.gate.call import Call, Outcome
 from handrail.gate.draft import canonical_json, seal
 from handrail.gate.feedback import join_comments
-from handrail.store.actor import HANDRAIL
+from handrail.store.actor import HANDRAIL, actor_from_text
 from handrail.store.events import ApprovalOpened
 from handrail.store.values import Json, Preview, Result, ResultPreview
 
@@ -43,6 +43,8 @@ def hide_result(preview: Preview | None) -> Preview | None:
 
 
 _SHOWN = ("exit_code", "signal")
+FORWARDED = "__"
+"""In the names of other servers' tools, and of no tool of our own."""
 
 
 def hide_output(result: Result | None) -> Result | None:
@@ -50,6 +52,12 @@ def hide_output(result: Result | None) -> Result | None:
     if result is None:
         return None
     return Result(text="", data={name: result.data[name] for name in _SHOWN if name in result.data})
+
+
+def hide_message(settled_by: str | None, message: str | None) -> str:
+    """The sentence about an outcome for those who only watch: empty where it may hold the words of another server."""
+    by = actor_from_text(settled_by or "")
+    return "" if by.kind == "named" and FORWARDED in by.name else message or ""
 
 
 def is_review(approval: Approval) -> bool:

@@ -50,7 +50,7 @@ class SizeOwners:
         """Whether `who` owns the size, or no page does."""
         return self._owners.get(terminal, who) is who
 
-    def owns(self, terminal: str, who: object) -> bool:
+    def is_owner(self, terminal: str, who: object) -> bool:
         return self._owners.get(terminal) is who
 
     def claim(self, terminal: str, who: object) -> None:

@@ -23,7 +23,7 @@ EXPORTS = {
         "CredentialIssued CredentialRevoked DaemonStarted DaemonStopped EditorPaired EditorRefused EditorRevoked "
         "Entry Event FilesRestored "
         "FolderDistrusted FolderTrusted OperationEnded OperationOpened PersonSignedIn PolicyAccepted "
-        "RuleAdded RuleDisabled RuleEnabled RuleRemoved RulesOrdered SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
+        "RuleAdded RuleDisabled RuleEnabled RuleRemoved RulesOrdered ServerEnded SignInRevoked TerminalAsked TerminalClosed TerminalEnded TerminalForgotten "
         "TerminalOpened TerminalReleased TerminalTaken TerminalTyped TerminalWentOn ThreadOpened "
         "ThreadRenamed"
     ),

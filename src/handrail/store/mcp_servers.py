@@ -1,4 +1,4 @@
-"""MCP servers behind the gate: events, records, queries and SQL for the tools that were accepted from each."""
+"""MCP servers behind the gate: events, records and SQL for the tools that were accepted from each."""
 
 import json
 import sqlite3
@@ -7,7 +7,6 @@ from typing import Literal, cast
 
 from handrail.lazy_dataclass import dataclass
 from handrail.store.database import Statement
-from handrail.store.query import Queries
 from handrail.store.values import Json
 
 
@@ -60,13 +59,6 @@ class PinnedServer:
     name: str
     tools: tuple[Json, ...]
     capabilities: Json
-
-
-class ServerQueries(Queries):
-    """Queries for MCP servers."""
-
-    async def all(self) -> list[PinnedServer]:
-        return await self._all(server_of, "SELECT * FROM mcp_servers ORDER BY name")
 
 
 def server_of(row: sqlite3.Row) -> PinnedServer:

@@ -8,7 +8,6 @@ from handrail.store.approvals import ApprovalQueries
 from handrail.store.calls import CallCounts, CallQueries
 from handrail.store.credentials import CredentialQueries
 from handrail.store.file_changes import ChangeQueries
-from handrail.store.mcp_servers import ServerQueries
 from handrail.store.operations import OperationQueries
 from handrail.store.query import Reader
 from handrail.store.rules import RuleQueries
@@ -40,7 +39,6 @@ class Records:
         self.rules = RuleQueries(reader)
         self.changes = ChangeQueries(reader)
         self.credentials = CredentialQueries(reader)
-        self.servers = ServerQueries(reader)
         self.threads = ThreadQueries(reader)
         self.operations = OperationQueries(reader)
 

@@ -89,7 +89,7 @@ _IN_FORCE = "SELECT * FROM rules WHERE removed_at IS NULL ORDER BY added_seq"
 _FOLDERS = "SELECT * FROM folders ORDER BY folder"
 _SERVERS = "SELECT * FROM mcp_servers ORDER BY name"
 _NOUNS = {"rules": "rule", "folders": "trusted folder", "mcp_servers": "list of accepted tools of"}
-"""The derived tables, each with the word for one row."""
+"""The derived tables, each with the words in front of the name of one row."""
 
 
 def _new_tables() -> sqlite3.Connection:

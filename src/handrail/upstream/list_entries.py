@@ -30,7 +30,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)"
 
 def find_fault(method: str, entry: Json) -> str:
     """What MCP does not allow about an entry of a list; empty if it is allowed."""
-    from mcp_types.methods import SERVER_RESULTS  # noqa: PLC0415 - not before the first server is used
+    from mcp_types.methods import SERVER_RESULTS  # noqa: PLC0415 - only where there are servers
 
     model = cast("Any", SERVER_RESULTS[method, _VERSION])
     try:

@@ -304,7 +304,7 @@ class ServerConnection:
         self._rpc.notify("notifications/initialized", {})
 
     async def _try_discovery(self, seconds: float) -> bool:
-        """Whether the server speaks 2026-07-28. One that starts too slowly for this says so after the handshake failed."""
+        """Whether the server says in time that it speaks 2026-07-28."""
         try:
             with anyio.fail_after(seconds):
                 await self._discover()

@@ -79,5 +79,12 @@ def test_only_what_is_known_to_leave_the_questions_as_they_are_is_harmless() -> 
     state: Any = {"options": {"options": listed}}
     assert not may_ask_less("any", state, "m", "yolo")
     assert not may_ask_less("claude", state, "", "default")
-    for option, value in (("", "acceptEdits"), ("", "plan"), ("p", "yolo"), ("x", True), ("unknown", "on")):
+    assert not may_ask_less("claude", state, "p", "default")
+    for option, value in (
+        ("", "acceptEdits"),
+        ("", "plan"),
+        ("p", "yolo"),
+        ("x", "default"),
+        ("unknown", "on"),
+    ):
         assert may_ask_less("claude", state, option, value), option

@@ -10,10 +10,12 @@ from handrail.store.events import (
     AgentEnded,
     ApprovalAnswered,
     ApprovalOpened,
+    CallSettled,
     Entry,
     Event,
     OperationEnded,
     RuleAdded,
+    ServerEnded,
     TerminalAsked,
     TerminalClosed,
     TerminalOpened,
@@ -21,7 +23,7 @@ from handrail.store.events import (
     ThreadOpened,
     ThreadRenamed,
 )
-from handrail.store.values import Comment, Owner, ResultPreview, Rule
+from handrail.store.values import Comment, Owner, Receipt, Result, ResultPreview, Rule
 
 PERSON = Person(place="page", approves=True)
 WATCHER = Person(place="command line", approves=False)
@@ -72,6 +74,15 @@ SECRET = "only for people"
         ),
         ActivityEnded(thread="h1", operation="o1", activity="a1", sort="call", how="failed", detail=SECRET),
         AgentEnded(agent="demo", terminal="t1", why=SECRET, said=(SECRET,)),
+        ServerEnded(server="far", client="c", terminal="t1", why=SECRET, said=(SECRET,)),
+        CallSettled(
+            call="c1",
+            ending="failed",
+            by="far__query",
+            message=SECRET,
+            result=Result(text=SECRET, data={"structured": SECRET}),
+            receipt=Receipt(ended_by="far__query", stopped=True),
+        ),
     ],
 )
 def test_what_is_for_people_is_left_out_for_whoever_only_watches(event: Event) -> None:

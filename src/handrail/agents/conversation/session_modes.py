@@ -86,9 +86,11 @@ def add_asking(agent: str, state: dict[str, Json]) -> dict[str, Json]:
 def may_ask_less(agent: str, state: Mapping[str, Json], option: str, value: str | bool) -> bool:
     """Whether an agent may ask about less after this change: of an option, or of its mode if `option` is empty."""
     options = records(state.get("options", {}).get("options"))
-    if any(each.get("id") == option and each.get("category") in _HARMLESS for each in options):
+    category = next((each.get("category") for each in options if each.get("id") == option), "")
+    if category in _HARMLESS:
         return False
-    return _asks_in(agent, str(value)) != "everything"
+    is_mode = option == "" or category == "mode"
+    return not is_mode or _asks_in(agent, str(value)) != "everything"
 
 
 class _Mode(NamedTuple):

@@ -116,8 +116,14 @@ def _about_lines(approval: ApprovalView) -> list[list[Piece]]:
 
 def _is_prose(name: str, value: object, tool: str) -> bool:
     """Whether a field explains the call. All that a tool of another server gets has an effect there."""
-    is_own = "__" not in tool
-    return is_own and name.lower() in _PROSE and isinstance(value, str) and bool(value.strip())
+    return (
+        not _is_forwarded(tool) and name.lower() in _PROSE and isinstance(value, str) and bool(value.strip())
+    )
+
+
+def _is_forwarded(tool: str) -> bool:
+    """Whether it is a tool of another server, in whose name `__` follows the server."""
+    return "__" in tool
 
 
 def _risk_lines(approval: ApprovalView | EditView) -> list[list[Piece]]:
@@ -270,7 +276,7 @@ def _input(input: dict[str, Any], tool: str) -> list[list[Piece]]:
     return [
         [f"  {escape_line_breaks(name)}: ", (escape_line_breaks(_value_text(value)), "bold")]
         for name, value in input.items()
-        if value not in (None, [], {}) and not _is_prose(name, value, tool)
+        if (value not in (None, [], {}) or _is_forwarded(tool)) and not _is_prose(name, value, tool)
     ]
 
 

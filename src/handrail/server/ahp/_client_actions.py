@@ -42,7 +42,7 @@ MOST_ACTIVE, ACTION_MAX = 32, 256 * 1024
 """Active clients of one session, and characters of what clients publish in a session or chat: bounds memory."""
 MOST_EXPLAINED = 20
 """Reasons that are remembered as shown: bounds memory."""
-MOST_LOOKS = 100
+MOST_SIZES = 100
 """Terminals whose size in this client is remembered: bounds memory."""
 UNPAIRED = Actor("named", "an editor")
 """A client that is not paired: it may prompt and stop."""
@@ -63,7 +63,7 @@ class ClientActions:
         self._peer = peer
         self._subscriber = subscriber
         self._explained: list[tuple[str, str]] = []
-        self._looks: dict[str, tuple[int, int]] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}
         self._uri = ""
         self._origin = Origin(client="", number=0)
         self._handlers: dict[str, Handler] = {
@@ -359,9 +359,10 @@ class ClientActions:
         keys = str(action["data"]).encode(errors="surrogatepass")
         for at in range(0, len(keys), PIECE):
             await live.type(keys[at : at + PIECE], InputSender(person=True, name=str(person)))
-        self._host.context.size_owners.claim(live.id, self._subscriber)
-        size = self._looks.pop(self._uri, None)
-        if size is not None and not live.attached:
+        owners, size = self._host.context.size_owners, self._sizes.get(self._uri)
+        was_owner = owners.is_owner(live.id, self._subscriber)
+        owners.claim(live.id, self._subscriber)
+        if size is not None and not was_owner and not live.attached:
             await live.resize(*size)
         self._host.channels.echo(self._uri, action, self._origin, self._subscriber)
 
@@ -371,18 +372,18 @@ class ClientActions:
         self._require_person()
         live, size = self._find_terminal(), (int(action["cols"]), int(action["rows"]))
         owners = self._host.context.size_owners
-        is_owner = self._host.terminals.is_own(self._uri) or owners.owns(live.id, self._subscriber)
+        is_owner = self._host.terminals.is_own(self._uri) or owners.is_owner(live.id, self._subscriber)
+        self._remember_size(size)
         if live.attached or not is_owner:
-            self._remember_look(size)
             raise Rejected("This terminal has the size of another window until you type here.")
         await live.resize(*size)
         self._accept(action)
 
-    def _remember_look(self, size: tuple[int, int]) -> None:
-        """Keep the size of a terminal in this client, which it gets once its person types there."""
-        self._looks[self._uri] = size
-        if len(self._looks) > MOST_LOOKS:
-            del self._looks[next(iter(self._looks))]
+    def _remember_size(self, size: tuple[int, int]) -> None:
+        """Keep the size of a terminal in this client, which it gets whenever its person begins to type there."""
+        self._sizes[self._uri] = size
+        if len(self._sizes) > MOST_SIZES:
+            del self._sizes[next(iter(self._sizes))]
 
     async def _claim(self, action: Obj) -> None:
         """A claim of the session without its call completes that call: the terminal goes on in the background."""

@@ -1,6 +1,7 @@
 """Routes of calls: list, table, get, cancel, complete; and the conversion of call records to JSON models."""
 
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
@@ -10,7 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.gate import Gate
-from handrail.gate.result_review import hide_output, hide_result
+from handrail.gate.result_review import hide_message, hide_output, hide_result
+from handrail.server.access import Person
 from handrail.server.api._call_export import EXPORT_TYPES, write_calls
 from handrail.server.api._device_limits import check_completion
 from handrail.server.api.approval_models import Usual
@@ -63,13 +65,15 @@ def routes(context: ServerContext) -> APIRouter:
         where.add("calls.caller_key = ?", caller)
         if unasked:
             add_field(where, Term("asked", ("nobody",)))
-        return _views(context, await _table(context, request).find(q or "", where, before, limit))
+        found = await _table(context, request).find(q or "", where, before, limit)
+        return _views(context, found, person_of(request))
 
     @router.get("/calls/{id}")
     async def call(id: str, request: Request) -> CallDetail:
-        detail = await _get_call_history(context, id)
+        detail = _hide_output(await _get_call_history(context, id), person_of(request))
         view = call_detail(detail, context.gate.open.get(id), context.gate, context.terminals)
-        return view if person_of(request).approves else _hide_output(view)
+        shown = view.preview if person_of(request).approves else hide_result(view.preview)
+        return view.model_copy(update={"preview": shown})
 
     @router.post("/calls/{id}/cancel")
     async def cancel(id: str, request: Request) -> Forced:
@@ -103,7 +107,7 @@ def table_routes(context: ServerContext) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     ) -> CallTableView:
         page = await _table(context, request).page(q, sort, ascending, upto, offset, limit)
-        return CallTableView(calls=_views(context, page.calls), upto=page.upto)
+        return CallTableView(calls=_views(context, page.calls, person_of(request)), upto=page.upto)
 
     @router.get("/calls/counts")
     async def counts(request: Request, q: SearchText = "") -> CallCounts:
@@ -133,7 +137,7 @@ async def _exported(
     offset = 0
     while True:
         page = await _table(context, request).page(q, sort, ascending, upto, offset, EXPORT_PAGE)
-        yield _views(context, page.calls)
+        yield _views(context, page.calls, person_of(request))
         offset += EXPORT_PAGE
         if len(page.calls) < EXPORT_PAGE:
             return
@@ -148,8 +152,10 @@ def _table(context: ServerContext, request: Request) -> CallTable:
     return CallTable(context.records, context.index, texts=person_of(request).approves)
 
 
-def _views(context: ServerContext, records: Iterable[CallRecord]) -> list[CallView]:
-    return [call_view(record, context.gate.open.get(record.id)) for record in records]
+def _views(context: ServerContext, records: Iterable[CallRecord], person: Person) -> list[CallView]:
+    return [
+        call_view(hide_server_words(record, person), context.gate.open.get(record.id)) for record in records
+    ]
 
 
 async def _complete(context: ServerContext, call: Call, body: CompleteBody, by: Actor) -> bool:
@@ -160,9 +166,18 @@ async def _complete(context: ServerContext, call: Call, body: CompleteBody, by: 
     return await person_actions.accept(context.gate, call, by, body.digest or "", body.content, body.comments)
 
 
-def _hide_output(view: CallDetail) -> CallDetail:
-    """The call for those who only watch: without what it read or printed."""
-    return view.model_copy(update={"preview": hide_result(view.preview), "result": hide_output(view.result)})
+def hide_server_words(record: CallRecord, person: Person) -> CallRecord:
+    """The record, for those who only watch without the words of another server."""
+    if person.approves:
+        return record
+    return replace(record, message=hide_message(record.settled_by, record.message))
+
+
+def _hide_output(detail: CallHistory, person: Person) -> CallHistory:
+    """The call, for those who only watch without what it read or printed, and without what its agent wrote unasked."""
+    if person.approves:
+        return detail
+    return replace(detail, call=hide_server_words(detail.call, person), result=hide_output(detail.result))
 
 
 async def _get_call_history(context: ServerContext, id: str) -> CallHistory:

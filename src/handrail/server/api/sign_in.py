@@ -126,9 +126,9 @@ PAIR_REFUSALS: dict[RedeemError, str] = {
     "used": "This code was used before, so the device that it paired is signed out: somebody else may have seen it. Run "
     "`handrail pair` at your desk for a new one.",
 }
-STARTED_BY_HANDRAIL = (
-    "Handrail started the program that opened this link, for an agent or in `handrail shell`, so it cannot sign in. Open the "
-    "link in a browser that was started outside of these."
+STARTED_OR_GONE = (
+    "Handrail started the program that opened this link, for an agent or in `handrail shell`, or that program has ended, so it "
+    "cannot sign in. Open the link in a browser that was started outside of these."
 )
 NO_LINK_PROCESS = "The program that opened this link could not be recognised. Run `handrail open --print`, and open that link."
 NO_PROCESS = "The program that signs in could not be recognised, so its key is not enough. Run `handrail open` for a fresh link."
@@ -240,7 +240,7 @@ async def _check_code_process(context: ServerContext, request: Request, code: st
         partial(find_refusal, context.launchers, client, server, unknown, agents=False)
     )
     if refusal is not None:
-        raise HTTPException(403, STARTED_BY_HANDRAIL if refusal == NO_PERSON else refusal)
+        raise HTTPException(403, STARTED_OR_GONE if refusal == NO_PERSON else refusal)
 
 
 async def _check_process(context: ServerContext, request: Request) -> None:

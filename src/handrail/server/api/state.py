@@ -46,7 +46,11 @@ def routes(context: ServerContext) -> APIRouter:
             pause=pause_view(context.gate.rules.pause),
             command_line=context.command_line,
             calls=open_calls,
-            recent=[calls.call_view(call, None) for call in newest if call.id not in context.gate.open],
+            recent=[
+                calls.call_view(calls.hide_server_words(call, person_of(request)), None)
+                for call in newest
+                if call.id not in context.gate.open
+            ],
             terminals=await build_views(context, running, person_of(request)),
             approvals=filter_approvals(await load_open_views(context), person_of(request)),
         )

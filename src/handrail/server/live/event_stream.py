@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 from fastapi import APIRouter, WebSocket
 
-from handrail.gate.result_review import hide_output, hide_result
+from handrail.gate.result_review import hide_message, hide_output, hide_result
 from handrail.server.access import Person
 from handrail.server.api.call_models import LiveEntries
 from handrail.server.api.client_models import ClientView, build_client_views
@@ -31,6 +31,7 @@ from handrail.store.events import (
     Entry,
     Event,
     OperationEnded,
+    ServerEnded,
     TerminalAsked,
     TerminalOpened,
     TerminalTyped,
@@ -119,6 +120,7 @@ _HIDDEN_FIELDS: dict[type[Event], dict[str, Any]] = {
     ActivityStarted: {"title": ""},
     ActivityEnded: {"detail": ""},
     AgentEnded: {"why": "", "said": ()},
+    ServerEnded: {"why": "", "said": ()},
 }
 
 
@@ -140,6 +142,6 @@ def _hide_fields(event: Event) -> Event:
     if isinstance(event, ApprovalOpened):
         return replace(event, preview=hide_result(event.preview))
     if isinstance(event, CallSettled):
-        return replace(event, result=hide_output(event.result))
+        return replace(event, result=hide_output(event.result), message=hide_message(event.by, event.message))
     hidden = _HIDDEN_FIELDS.get(type(event))
     return replace(event, **hidden) if hidden else event
