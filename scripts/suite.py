@@ -54,6 +54,8 @@ MOST_REPEATED = 12
 """Failed tests that run once more. Beyond that the machine or the change is broken, and repeating would only take time."""
 REPEAT_SECONDS = 300.0
 """How long one repeated test may take; bounds a test that hangs."""
+END_SECONDS = 60.0
+"""Time for a lane to end after its last test. A thread that a test left behind would keep it alive for ever."""
 EXPECTED = (0, 1, 5)
 """Exit statuses of a lane that ran to its end: all passed, some failed, no file was left for it."""
 
@@ -236,6 +238,9 @@ class Suite:
                 pass_fds=[theirs.fileno()],
             )
         last = self._serve(lane, ours, deck)
+        with suppress(subprocess.TimeoutExpired):
+            lane.wait(END_SECONDS)
+        lane.kill()  # nothing, if it has ended
         if lane.wait() not in EXPECTED or last != "":
             self.results.fail(f"{name} ended with status {lane.returncode} {last}".strip(), _tail(log))
 

@@ -200,7 +200,7 @@ def gcm_server(folder: Path) -> Generator[GcmServer]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         gcm.mcs = f"https://localhost:{listener.getsockname()[1]}"
         threads = [
-            threading.Thread(target=web.serve_forever),
+            threading.Thread(target=web.serve_forever, daemon=True),
             threading.Thread(target=gcm.serve_mcs, args=(listener, context), daemon=True),
         ]
         for thread in threads:
@@ -208,9 +208,9 @@ def gcm_server(folder: Path) -> Generator[GcmServer]:
         try:
             yield gcm
         finally:
-            gcm.close()
             web.shutdown()
             web.server_close()
+            gcm.close()
             listener.shutdown(socket.SHUT_RDWR)
             for thread in threads:
                 thread.join(BOUND)
