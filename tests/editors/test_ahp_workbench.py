@@ -93,7 +93,7 @@ class Chat:
 
 
 async def reconnected(person: Person) -> None:
-    """Wait until the window has connected again: VS Code shows a turn that begins then, and not one that has ended meanwhile.
+    """Wait until the window has connected again. It subscribes a moment later, and shows a turn that still goes on then.
 
     It tries after 1, 2, 4, 8, 16 and then every 30 seconds.
     """
@@ -186,6 +186,6 @@ async def test_the_chat_of_vscode_works_with_threads_approvals_and_terminals(
                 home.kill()
                 home.up()
                 await reconnected(person)
-                await thread.prompt({"say": "After the kill"})
+                await thread.prompt({"say": "After the kill"}, *PROGRESS)
                 await chat.answered("After the kill")
                 await window.keep_screenshot("ahp-reconnected")

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.support.keeper_terminals import BOUND, ENV, KeeperTerminals, all_output, running_keeper, until
-from tests.support.processes import cwd_of, is_alive, parent_of
+from tests.support.processes import cwd_of, is_alive
 
 from handrail.keeper import lineage, process_tree
 from handrail.keeper.protocol import Exit
@@ -49,9 +49,11 @@ async def test_no_warden_waits_before_the_first_command(home: Path) -> None:
 async def test_the_next_commands_run_under_the_idle_warden(home: Path) -> None:
     async with running_keeper(home) as scene:
         idle = await find_idle(scene)
-        terminal = await scene.open("sh", "-c", "stty size; tty; ls -l /proc/$$/fd; exit 5", size=(91, 17))
-        assert parent_of(terminal.pid) == idle
+        terminal = await scene.open(
+            "sh", "-c", "stty size; tty; ls -l /proc/$$/fd; echo $PPID; exit 5", size=(91, 17)
+        )
         output = await all_output(terminal)
+        assert output.endswith(f"\r\n{idle}\r\n".encode())
         assert output.startswith(b"17 91\r\n/dev/pts/")
         assert output.count(b"/dev/pts/") == 4, (
             "the program has the PTY as 0, 1 and 2, and no other descriptor"

@@ -110,8 +110,8 @@ class GcmServer:
             except OSError:
                 return
             thread = threading.Thread(target=self._talk, args=(plain, context))
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
 
     def _talk(self, plain: socket.socket, context: ssl.SSLContext) -> None:
         with (
