@@ -31,7 +31,7 @@ ALLOWED = {
     "launcher.child": "starts the launcher process, marked, and the keeper",
     "launcher.__main__": "the launcher process: starts what the daemon orders",
     "keeper.__main__": "the keeper starts a daemon, which must not be marked",
-    "keeper.leader": "a warden starts the program of a terminal, marked",
+    "keeper._leader": "a warden starts the program of a terminal, marked",
     "keeper.pty": "the keeper forks wardens",
     "keeper.system": "ps on macOS",
     "door.start_daemon": "a door or the command line starts the daemon",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.keeper import leader
+from handrail.keeper import _leader as leader
 from handrail.keeper.protocol import CheckedProgram, Start
 
 

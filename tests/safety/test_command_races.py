@@ -27,7 +27,8 @@ from handrail.gate import person_actions
 from handrail.gate.approval import Answer
 from handrail.gate.call import Call, Outcome
 from handrail.gate.gate import Request
-from handrail.keeper import leader, system
+from handrail.keeper import _leader as leader
+from handrail.keeper import system
 from handrail.keeper.protocol import Start
 from handrail.store.actor import CLIENT
 from handrail.store.values import Caller

@@ -23,7 +23,7 @@ import traceback
 from typing import NoReturn
 
 from handrail.framing import LineBuffer
-from handrail.keeper import leader, lineage, system
+from handrail.keeper import _leader, lineage, system
 from handrail.keeper.message_framing import FRAME_MAX, decode, encode, name_of
 from handrail.keeper.protocol import CheckedProgram, Exit, Report, Start
 from handrail.keeper.stop_tree import TreeStop
@@ -174,8 +174,8 @@ class Warden:
 
     def _start(self, order: Start, stdio: tuple[int, ...]) -> None:
         try:
-            self._tree = Tree(leader.start(order, stdio), order.grace)
-        except leader.NotStartedError as error:
+            self._tree = Tree(_leader.start(order, stdio), order.grace)
+        except _leader.NotStartedError as error:
             self._send(NotLaunched(str(error)))
             self._send(TreeEnded(Report("exit")))
         else:
