@@ -1,5 +1,9 @@
 """MCP as clients speak it: both generations over both transports, leaving in every way, and bad input."""
 
+import json
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,8 @@ from mcp.shared.exceptions import MCPError
 from tests.support.daemon_home import BOUND, Home, find_processes, list_names, until
 from tests.support.mcp_client import Generation, Transport, agent
 from tests.support.person_client import Person
+
+from handrail.server.mcp._response_streams import RESUME_SECONDS, RETRY_MILLISECONDS
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("no_such_tool", {}, "no tool"),
@@ -164,29 +170,97 @@ async def test_a_door_that_is_killed_takes_the_calls_it_waits_for_with_it(
     await until(lambda: not find_processes("61.6933"))
 
 
-async def test_a_closed_http_stream_ends_the_call_that_was_waited_for_on_it(
-    shared_home: Home, shared_person: Person, workspace: Path
-) -> None:
-    credential = await shared_person.credential(str(workspace))
+@asynccontextmanager
+async def raw_client(
+    person: Person, workspace: Path, version: str
+) -> AsyncGenerator[Callable[..., AbstractAsyncContextManager[httpx.Response]]]:
+    """A session over HTTP, without an SDK: a function that sends to it and streams what comes back."""
+    credential = await person.credential(str(workspace))
     headers = {
         "Authorization": f"Bearer {credential['bearer']}",
         "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": version,
     }
     info = {"name": "raw", "version": "1"}
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
-    use = {"name": "execute_command", "arguments": {"command": "sleep 61.7044", "wait_seconds": 50}}
-
-    async with httpx.AsyncClient(headers=headers, timeout=BOUND) as http:
+    hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": info}
+    async with httpx.AsyncClient(headers=headers, timeout=2 * BOUND) as http:
         first = await http.post(credential["url"], json=request(1, "initialize", hello))
         http.headers["Mcp-Session-Id"] = first.headers["mcp-session-id"]
-        async with http.stream("POST", credential["url"], json=request(2, "tools/call", use)) as stream:
+        await http.post(
+            credential["url"], json={"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}}
+        )
+
+        def send(method: str, **more: Any) -> AbstractAsyncContextManager[httpx.Response]:
+            return http.stream(method, credential["url"], **more)
+
+        yield send
+
+
+def run_command(id: int, command: str) -> dict[str, Any]:
+    use = {"name": "execute_command", "arguments": {"command": command, "wait_seconds": 50}}
+    return request(id, "tools/call", use)
+
+
+async def test_a_closed_http_stream_ends_the_call_that_was_waited_for_on_it(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    async with raw_client(shared_person, workspace, "2025-06-18") as send:
+        async with send("POST", json=run_command(2, "sleep 61.7044")) as stream:
             assert stream.status_code == 200
             call = await shared_person.allow("61.7044")
             await until(lambda: len(find_processes("61.7044")) > 0)
-    settled = await shared_person.settled(call)
+        settled = await shared_person.settled(call)
 
     assert (settled["status"], settled["by"]) == ("cancelled", "client")
     await until(lambda: not find_processes("61.7044"))
+
+
+async def test_a_lost_http_stream_is_resumed_and_only_a_client_that_stays_away_ends_its_call(
+    shared_home: Home, shared_person: Person, workspace: Path
+) -> None:
+    """MCP 2025-11-25: a lost connection cancels nothing, and `Last-Event-ID` gets what was missed."""
+    waits = "until [ -e go ]; do sleep 0.0561; done; echo arrived"
+    async with raw_client(shared_person, workspace, "2025-11-25") as send:
+        async with send("POST", json=run_command(2, waits)) as stream:
+            first = await anext(read_events(stream))
+            call = await shared_person.allow("0.0561")
+        again = {"Last-Event-ID": first["id"]}
+        async with send("GET", headers=again):  # resumed, and lost once more
+            pass
+        (workspace / "go").touch()
+        settled = await shared_person.settled(call)
+        async with send("GET", headers=again) as stream:
+            came = [event async for event in read_events(stream)]
+        async with send("GET", headers=again) as stream:
+            later = [event async for event in read_events(stream)]
+
+        async with send("POST", json=run_command(3, "sleep 61.7045")):
+            abandoned = await shared_person.allow("61.7045")
+            await until(lambda: len(find_processes("61.7045")) > 0)
+            left = time.monotonic()
+        cancelled = await shared_person.settled(abandoned)
+
+    assert (first["data"], first["retry"]) == ("", str(RETRY_MILLISECONDS))
+    assert settled["status"] == "done"
+    result = json.loads(came[-1]["data"])
+    assert result["id"] == 2
+    assert result["result"]["structuredContent"]["output"] == "arrived\n"
+    assert later == [], "what was received is not kept"
+    assert (cancelled["status"], cancelled["by"]) == ("cancelled", "client")
+    assert time.monotonic() - left >= RESUME_SECONDS
+    await until(lambda: not find_processes("61.7045"))
+
+
+async def read_events(stream: httpx.Response) -> AsyncGenerator[dict[str, str]]:
+    """The events of a stream, each with its fields."""
+    event: dict[str, str] = {}
+    async for line in stream.aiter_lines():
+        if not line and event:
+            yield event
+            event = {}
+        elif not line.startswith(":") and line:
+            name, _, value = line.partition(":")
+            event[name] = value.strip()
 
 
 async def test_a_call_that_was_handed_back_goes_on_when_its_client_leaves(

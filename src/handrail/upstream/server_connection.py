@@ -7,7 +7,7 @@ client behind it is a `ClientLink`, which hides its own generation.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, cast
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -172,18 +172,26 @@ class ServerConnection:
         return isinstance(self.capabilities.get(capability), dict)
 
     async def request(
-        self, method: str, params: Json, on_progress: Progress | None = None, origin: object = None
+        self,
+        method: str,
+        params: Json,
+        on_progress: Progress | None = None,
+        origin: object = None,
+        answers: Json | None = None,
     ) -> Json:
-        """Send a request of the client, and its answers to the server's questions. Raises RpcError or ConnectionLost."""
+        """Send a request of the client, and its answers to the server's questions. Raises RpcError or ConnectionLost.
+
+        `answers` are those that the client gives before it is asked. Only a server of 2026-07-28 knows what they mean.
+        """
         if self.protocol == MODERN and method in ("resources/subscribe", "resources/unsubscribe"):
             return await self._subscribe(str(params.get("uri")), is_wanted=method == "resources/subscribe")
-        asked, answers = params, cast("Json", {})
+        given: Json = {"inputResponses": answers} if answers and self.protocol == MODERN else {}
         for _ in range(ROUNDS_MAX):
-            sent = self._envelope({**asked, **answers})
+            sent = self._envelope({**params, **given})
             result = await self._rpc.request(method, sent, on_progress, origin)
             if result.get("resultType") != "input_required":
                 return result
-            answers = await self._answer_questions(result, [] if origin is None else [origin])
+            given = await self._answer_questions(result, [] if origin is None else [origin])
         raise RpcError(-32603, f"{self.name} asked for the same call again more than {ROUNDS_MAX} times.")
 
     def notify(self, method: str, params: Json) -> None:

@@ -64,6 +64,8 @@ class Route:
     on_progress: Progress | None = None
     origin: object = None
     """The client's request; only the link knows what it is."""
+    answers: Json = field(default_factory=dict[str, Any])
+    """What the client answers before it is asked, by the names of the questions."""
 
 
 class Servers:
@@ -217,7 +219,7 @@ class Servers:
         """Send a request of a client to a server. Raises Refusal, RpcError or ConnectionLost."""
         route = self._routes.pop(call.id, None) or _route_from(call.caller)
         async with self.using(server, route.key, route.link) as connection:
-            return await connection.request(method, params, route.on_progress, route.origin)
+            return await connection.request(method, params, route.on_progress, route.origin, route.answers)
 
     async def forward(self, tool: ToolDefinition, arguments: Json, call: CallReport) -> Json:
         """Send a call to its server, for the client that made it. Raises Refusal, RpcError or ConnectionLost."""
@@ -231,10 +233,11 @@ class Servers:
                     f"{tool.server} describes {tool.own_name} in other words than when this was decided, so nothing was "
                     "done. Ask again: a person will see what changed."
                 )
-            params: Json = {"name": tool.own_name, "arguments": arguments}
-            if route.meta:
-                params["_meta"] = route.meta
-            return await connection.request("tools/call", params, route.on_progress, route.origin)
+            meta: Json = {"_meta": route.meta} if route.meta else {}
+            params: Json = {"name": tool.own_name, "arguments": arguments, **meta}
+            return await connection.request(
+                "tools/call", params, route.on_progress, route.origin, route.answers
+            )
 
     @asynccontextmanager
     async def using(self, name: str, key: str, link: ClientLink) -> AsyncGenerator[ServerConnection]:

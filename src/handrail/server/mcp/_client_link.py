@@ -75,6 +75,14 @@ class ForwardedRequest:
             name: {"method": each.method, "params": each.params} for name, each in self.open_questions.items()
         }
 
+    @property
+    def unasked_answers(self) -> Json:
+        """What the client answers in its first request already, for a server that keeps no state of its questions."""
+        params = self.context.params or {}
+        answers = params.get("inputResponses")
+        has_state = params.get("requestState") is not None
+        return cast("Json", answers) if isinstance(answers, dict) and not has_state else {}
+
     def take_answers(self, context: Context, answers: Mapping[str, Any]) -> None:
         """Continue with the client's next request, which has its answers."""
         self.context, self.is_answered, self.asked = context, False, anyio.Event()

@@ -147,22 +147,34 @@ class ForwardedCalls:
         MCPError.
         """
         request = self._resume(link, context, cast("Json", context.params)) or ForwardedRequest(context)
+        reply = await self._reply(link, request, submit)
+        if reply is None or reply.outcome is not None:
+            return request, reply
+        asking = self._find_asking(link, reply.call) if reply.repeated else request
+        if asking is not None and asking is not request and (answers := request.unasked_answers):
+            asking.take_answers(context, answers)
+            request, reply = asking, await self._reply(link, asking, submit)
+        if asking is not None and asking.open_questions:
+            return request, self._ask(link, asking)
+        return request, reply
+
+    async def _reply(
+        self,
+        link: McpClientLink,
+        request: ForwardedRequest,
+        submit: Callable[[ForwardedRequest], Awaitable[Reply | None]],
+    ) -> Reply | None:
+        """Submit a request, or wait for its call, which went on while the client was asked."""
         link.requests.append(request)
         try:
             if request.call is None:
-                reply = await submit(request)
-            elif request.open_questions:  # the client did not answer all of them
-                reply = Reply(call=request.call, outcome=request.call.outcome)
-            else:
-                reply = await self._wait(request, request.call)
+                return await submit(request)
+            if request.open_questions:  # the client did not answer all of them
+                return Reply(call=request.call, outcome=request.call.outcome)
+            return await self._wait(request, request.call)
         finally:
             request.is_answered = True
             link.requests.remove(request)
-        if reply is not None and reply.outcome is None:
-            asking = self._find_asking(link, reply.call) if reply.repeated else request
-            if asking is not None and asking.open_questions:
-                return request, self._ask(link, asking)
-        return request, reply
 
     def _find_asking(self, link: McpClientLink, call: Call) -> ForwardedRequest | None:
         """The client's request of this call, which ended with a question; its state is not valid any more."""
@@ -198,7 +210,14 @@ class ForwardedCalls:
         def opened(call: Call) -> None:
             request.call = call
             meta = _passed_meta(params)
-            route = Route(key=link.key, link=link, meta=meta, on_progress=on_progress, origin=request)
+            route = Route(
+                key=link.key,
+                link=link,
+                meta=meta,
+                on_progress=on_progress,
+                origin=request,
+                answers=request.unasked_answers,
+            )
             self.servers.bind(call.id, route)
 
         return await submit(

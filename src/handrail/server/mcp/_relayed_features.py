@@ -108,7 +108,8 @@ class RelayedFeatures:
         async def submit_request(request: ForwardedRequest) -> Reply | None:
             def opened(call: Call) -> None:
                 request.call = call
-                self._servers.bind(call.id, Route(key=link.key, link=link, origin=request))
+                route = Route(key=link.key, link=link, origin=request, answers=request.unasked_answers)
+                self._servers.bind(call.id, route)
 
             return await submit(tool, {"server": server, "params": own}, opened)
 

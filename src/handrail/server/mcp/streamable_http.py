@@ -1,20 +1,20 @@
 """MCP over streamable HTTP: the SDK's transport, behind the guard.
 
-Detects that a client closed its response stream, which cancels the request. Bounds the sessions of each credential:
-clients open sessions and often never close them.
+Detects that a client left, which cancels its request: it closed the response stream, or lost it and did not come back.
+Bounds the sessions of each credential: clients open sessions and often never close them.
 """
 
 import logging
 from collections import OrderedDict
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import field
 from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 from mcp.server.lowlevel.server import Server
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.server.streamable_http import LAST_EVENT_ID_HEADER, MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.dispatcher import as_request_id
@@ -23,11 +23,19 @@ from mcp_types import INVALID_REQUEST, JSONRPCNotification, RequestId
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from handrail.lazy_dataclass import dataclass
 from handrail.server.access import Callers, Client
+from handrail.server.mcp._response_streams import (
+    RETRY_MILLISECONDS,
+    Exchange,
+    ResponseEvents,
+    ResponseStream,
+    SessionStreams,
+    serving,
+)
 from handrail.server.mcp.mcp_server import ConnectionHooks, Context, McpServers, client_name
 from handrail.server.memory import RELEASE_SECONDS, release_memory
 from handrail.store.debounce import Debounce
@@ -57,6 +65,9 @@ _CROWDED = (
     "End some with DELETE, or wait until they are answered."
 )
 _NOT_FOUND = "Session not found"
+_STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "Content-Type": "text/event-stream"}
+EVENT_ID_MAX = 18
+"""Digits of an event id."""
 
 
 class StreamableHttp:
@@ -75,6 +86,8 @@ class StreamableHttp:
         lenient = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._manager = StreamableHTTPSessionManager(
             self._server,
+            event_store=ResponseEvents(),
+            retry_interval=RETRY_MILLISECONDS,
             security_settings=lenient,
             session_idle_timeout=IDLE_SECONDS,
             max_sessions=SESSIONS_TOTAL,
@@ -94,20 +107,20 @@ class StreamableHttp:
                 self._end_idle_clients(anyio.current_time() - IDLE_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gone = anyio.Event()
-        scope[_GONE] = gone
+        exchange = Exchange(anyio.Event())
+        scope[_GONE] = exchange.gone
 
         async def receive_watched() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect":
-                gone.set()
+                exchange.lose()
                 self._release_memory()
             return message
 
         client: Client = scope["handrail.client"]
         session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
         if session is not None:
-            await self._serve(scope, receive_watched, send, client.credential, session)
+            await self._serve(scope, receive_watched, send, client.credential, session, exchange)
         else:
             await self._serve_alone(scope, receive_watched, send, client.credential)
 
@@ -163,13 +176,22 @@ class StreamableHttp:
             if not self._in_flight[key]:
                 del self._in_flight[key]
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, credential: str, session: str) -> None:
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, credential: str, session: str, exchange: Exchange
+    ) -> None:
         """Serve a request of an existing session. A session belongs to the credential that opened it."""
         if not await self._sessions.take_turn(credential, session):
             await _refuse(scope, receive, send, _NOT_FOUND, 404)
             return
-        with self._sessions.using(credential, session), self._using(session):
-            await self._manager.handle_request(scope, receive, send)
+        with self._sessions.using(credential, session), self._using(session) as use:
+            resumed = _find_resumed(scope, use.streams)
+            if resumed is not None:
+                stream, event = resumed
+                async with aclosing(stream.resume(event)) as body:
+                    await StreamingResponse(body, headers=_STREAM_HEADERS)(scope, receive, send)
+                return
+            with serving(use.streams, exchange):
+                await self._manager.handle_request(scope, receive, send)
         if scope["method"] == "DELETE":
             self._sessions.close(credential, session)
             self._client_left(session)
@@ -180,15 +202,18 @@ class StreamableHttp:
             await _refuse(scope, receive, send, _CROWDED, 429)
             return
 
+        streams = SessionStreams()
+
         async def send_watched(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 opened = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if opened is not None:
                     self._sessions.open(credential, opened)
+                    self._uses[opened] = _Use(streams=streams, ended=anyio.current_time())
             await send(message)
 
         await self._sessions.take_turn_to_open(credential)
-        with self._sessions.opening(credential):
+        with self._sessions.opening(credential), serving(streams):
             await self._manager.handle_request(scope, receive, send_watched)
         for excess in self._sessions.take_excess(credential):
             await self._end(scope, excess)
@@ -202,12 +227,12 @@ class StreamableHttp:
         self._release_memory()
 
     @contextmanager
-    def _using(self, client: str) -> Generator[None]:
+    def _using(self, client: str) -> Generator["_Use"]:
         """Mark a session, or a credential without one, as used and busy for the duration of the block."""
         use = self._uses.setdefault(client, _Use())
         use.requests += 1
         try:
-            yield
+            yield use
         finally:
             use.requests -= 1
             use.ended = anyio.current_time()
@@ -246,6 +271,7 @@ class _Use:
 
     requests: int = 0
     ended: float = 0.0
+    streams: SessionStreams = field(default_factory=SessionStreams)
 
 
 @dataclass(slots=True)
@@ -347,6 +373,15 @@ def _opens_session(scope: Scope) -> bool:
     """Whether a request without a session may open one: MCP 2026-07-28 has no sessions."""
     version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
     return scope["method"] == "POST" and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
+
+
+def _find_resumed(scope: Scope, streams: SessionStreams) -> tuple[ResponseStream, int] | None:
+    """The stream that a client comes back for, and the last event that it has."""
+    last = Headers(scope=scope).get(LAST_EVENT_ID_HEADER, "") if scope["method"] == "GET" else ""
+    if not (last.isascii() and last.isdecimal() and len(last) <= EVENT_ID_MAX):
+        return None
+    stream = streams.find(int(last))
+    return None if stream is None else (stream, int(last))
 
 
 def _has_session(scope: Scope) -> bool:
