@@ -6,8 +6,10 @@ It applies the server's actions to the snapshots with the reducers. `same` compa
 import base64
 import itertools
 import json
+import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -261,9 +263,15 @@ async def running(client: AhpClient) -> AsyncGenerator[AhpClient]:
 
 
 async def _listening(home: Home) -> None:
+    """Wait for a listener: the socket of a daemon that was killed is still there."""
     with anyio.fail_after(BOUND):
-        while not home.places.ahp_socket.exists():  # noqa: ASYNC110 - another process makes it
+        while not _is_listening(home.places.ahp_socket):  # noqa: ASYNC110 - another process makes it
             await anyio.sleep(0.02)
+
+
+def _is_listening(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
 
 
 async def pair(person: Person) -> None:
