@@ -20,13 +20,13 @@ from handrail.clients.connection_plan import ConnectRefused, connect, plan_conne
 from handrail.clients.connections import Connections
 from handrail.clients.known_clients import NAMES, find_client
 
-CLAUDE = ".claude/settings.json"
+GEMINI = ".gemini/settings.json"
 SETTINGS = """\
 {
 \t// mine, with tabs
 \t"model": "opus", /* keep */
 \t"hooks": {
-\t\t"PreToolUse": [
+\t\t"BeforeTool": [
 \t\t\t{"matcher": "Bash", "hooks": [{"type": "command", "command": "echo"}]}, // the linter
 \t\t],
 \t},
@@ -67,14 +67,14 @@ def test_connect_twice_changes_nothing_and_disconnect_restores_every_byte(
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_comments_order_mode_and_symlink_stay(machine: ClientMachine, newline: str) -> None:
-    real = write(machine, "dotfiles/claude.json", SETTINGS.replace("\n", newline))
+    real = write(machine, "dotfiles/gemini.json", SETTINGS.replace("\n", newline))
     real.chmod(0o640)
-    link = machine.home / CLAUDE
+    link = machine.home / GEMINI
     link.parent.mkdir()
     link.symlink_to(real)
     before = machine.snapshot()
 
-    machine.connect("claude")
+    machine.connect("gemini")
 
     text = real.read_bytes().decode()
     assert link.is_symlink()
@@ -82,19 +82,19 @@ def test_comments_order_mode_and_symlink_stay(machine: ClientMachine, newline: s
     assert "// mine, with tabs" in text
     assert "// the linter" in text
     assert text.count("\r\n") == (text.count("\n") if newline == "\r\n" else 0)
-    groups = load("json", text)["hooks"]["PreToolUse"]
+    groups = load("json", text)["hooks"]["BeforeTool"]
     assert [group["matcher"] for group in groups] == ["Bash", "*"]
 
-    machine.disconnect("claude")
+    machine.disconnect("gemini")
     assert machine.snapshot() == before
 
 
 def test_a_file_that_changed_since_loses_only_our_entries_and_that_is_said(machine: ClientMachine) -> None:
-    file = write(machine, CLAUDE, SETTINGS)
-    machine.connect("claude", has_mcp=False)
+    file = write(machine, GEMINI, SETTINGS)
+    machine.connect("gemini", has_mcp=False)
     file.write_text(set_value("json", file.read_text(), ("theme",), "dark"))
 
-    notes = machine.disconnect("claude")
+    notes = machine.disconnect("gemini")
 
     assert notes == [f"{file} has changed since; only Handrail's own entries are removed."]
     assert load("json", file.read_text()) == {**load("json", SETTINGS), "theme": "dark"}
@@ -175,6 +175,7 @@ def test_a_file_that_is_gone_is_no_problem(machine: ClientMachine) -> None:
     ("client", "path", "text", "words"),
     [
         ("gemini", ".gemini/settings.json", '{"a": ', "line 1, column 7: a value was expected"),
+        ("claude", ".claude/settings.json", '{\n  // mine\n  "a": 1\n}', "(line 2, column 3)"),
         ("codex", ".codex/config.toml", "a = [", "Invalid value"),
         ("codex", ".codex/hooks.json", '{"hooks": []}', "stands in its way"),
         ("gemini", ".gemini/settings.json", '{"mcpServers": 3}', "stands in its way"),
@@ -226,14 +227,14 @@ def test_a_file_that_changes_after_it_was_shown_is_not_written(machine: ClientMa
 
 
 def test_a_change_of_the_launcher_replaces_the_entries_and_keeps_the_original(machine: ClientMachine) -> None:
-    write(machine, CLAUDE, SETTINGS)
+    file = write(machine, ".claude/settings.json", '{"model": "opus"}')
     before = machine.snapshot()
     machine.connect("claude", has_mcp=False)
     moved = type(machine.launcher)("/usr/bin/handrail", "/srv/it's here")
 
     assert machine.connect("claude", has_mcp=False, launcher=moved)
 
-    text = (machine.home / CLAUDE).read_text()
+    text = file.read_text()
     assert "/opt/hand rail" not in text
     assert text.count("HANDRAIL_HOME=/srv/it's here") == 9
     machine.disconnect("claude")
@@ -248,12 +249,12 @@ def test_leaving_out_the_hooks_later_removes_them(machine: ClientMachine) -> Non
 
 
 def test_a_lost_copy_of_the_original_still_leaves_only_the_users_entries(machine: ClientMachine) -> None:
-    file = write(machine, CLAUDE, SETTINGS)
-    machine.connect("claude", has_mcp=False)
+    file = write(machine, GEMINI, SETTINGS)
+    machine.connect("gemini", has_mcp=False)
     for copy in machine.connections.originals.iterdir():
         copy.unlink()
 
-    machine.disconnect("claude")
+    machine.disconnect("gemini")
 
     assert load("json", file.read_text()) == load("json", SETTINGS)
 

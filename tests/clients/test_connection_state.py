@@ -34,6 +34,17 @@ def test_an_unreadable_file_is_a_drift(machine: ClientMachine) -> None:
     assert "cannot be read: line 1, column 2" in state(machine, "cursor").problems[0]
 
 
+def test_a_comment_for_which_claude_ignores_its_settings_is_told(machine: ClientMachine) -> None:
+    machine.connect("claude")
+    settings = machine.home / ".claude/settings.json"
+    settings.write_text(f"// mine\n{settings.read_text()}")
+    seen = state(machine, "claude")
+    assert seen.state == "overridden"
+    assert f"{settings} is not plain JSON (line 1, column 1)" in seen.problems[0]
+    machine.disconnect("claude")
+    assert settings.read_text().split() == ["//", "mine", "{", "}"]
+
+
 def test_gemini_without_hooks_says_that_nobody_is_asked(machine: ClientMachine) -> None:
     settings = machine.project / ".gemini/settings.json"
     settings.parent.mkdir()

@@ -23,6 +23,7 @@ from handrail.clients.client_facts import (
     HookLine,
     Machine,
     Setup,
+    find_json_fault,
     hook_line,
     hooks_off,
     is_older,
@@ -117,19 +118,32 @@ class Claude(Client):
             return managed_file(setup.machine)
         return self.settings_folder(setup, ".claude") / "settings.json"
 
+    def ignored_files(self, setup: Setup) -> list[str]:
+        """Claude reads plain JSON, and nothing of a file with comments or trailing commas."""
+        paths = dict.fromkeys(piece.path for piece in self.pieces(setup))
+        return [
+            f"{path} is not plain JSON ({fault}): Claude Code ignores all of it, hooks included. Remove comments and trailing "
+            "commas."
+            for path in paths
+            if (fault := find_json_fault(path))
+        ]
+
     def overrides(self, setup: Setup) -> list[str]:
         folder = setup.project / ".claude"
         own, managed = self.folder(setup.machine) / "settings.json", managed_file(setup.machine)
         if setup.is_locked:
-            return []
-        switched = [
+            return self.ignored_files(setup)
+        switched = [*self.ignored_files(setup), *self._switched_off(own, folder)]
+        if read_value(managed, ("allowManagedHooksOnly",)) is True:
+            switched.append(f"{managed} allows only its own hooks.")
+        return switched
+
+    def _switched_off(self, own: Path, folder: Path) -> list[str]:
+        return [
             f"{file} has disableAllHooks: the hooks do not run there. Remove it, or use `handrail connect claude --locked`: "
             "no project can switch those hooks off."
             for file in hooks_off(own, folder / "settings.json", folder / "settings.local.json")
         ]
-        if read_value(managed, ("allowManagedHooksOnly",)) is True:
-            switched.append(f"{managed} allows only its own hooks.")
-        return switched
 
     def _state_file(self, machine: Machine) -> Path:
         named = machine.environ.get("CLAUDE_CONFIG_DIR")

@@ -4,6 +4,7 @@ Each client has a subclass of `Client` in its own module, beside the dialect of 
 were read from the version in `tried`.
 """
 
+import json
 import os
 import re
 import shutil
@@ -162,6 +163,10 @@ class Client:
         """Pieces that depend on the files as they will be."""
         return []
 
+    def ignored_files(self, setup: Setup) -> list[str]:
+        """Files of ours that the client does not read as they are, as sentences."""
+        return []
+
     def overrides(self, setup: Setup) -> list[str]:
         """What switches our hooks off, as sentences."""
         return []
@@ -251,6 +256,18 @@ def read_value(path: Path, pointer: Pointer, format: Format = "json") -> Any:
         return get_value(format, read_text(path), pointer)
     except (BadFile, FileProblem):
         return ABSENT
+
+
+def find_json_fault(path: Path) -> str:
+    """Where a file is not plain JSON, as at a comment or a trailing comma; empty if it is, or does not exist."""
+    try:
+        text = read_text(path).removeprefix("\ufeff")
+        json.loads(text or "{}")
+    except FileProblem:
+        return ""
+    except json.JSONDecodeError as problem:
+        return f"line {problem.lineno}, column {problem.colno}"
+    return ""
 
 
 def hooks_off(*files: Path) -> list[Path]:

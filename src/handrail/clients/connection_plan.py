@@ -99,6 +99,8 @@ def plan_connect(
             f"{client.title} has {names} through Handrail's MCP server, so that stays. Leave out --no-mcp, or run "
             f"`handrail disconnect {client.name}` first."
         )
+    if ignored := client.ignored_files(setup):
+        raise ConnectRefused(f"{ignored[0]} Nothing was changed.")
     try:
         bases = {file.path: _undone(file, connections) for file in known.files} if known else {}
         removals = [*_earlier_removals(known), *(move.piece for move in moves)]
