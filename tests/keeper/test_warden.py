@@ -1,8 +1,13 @@
 """Whole trees are ended, whatever their processes did to get away."""
 
+import fcntl
 import os
+import shutil
 import signal
+import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -13,6 +18,7 @@ from tests.support.processes import ProcessMark, descriptors, is_alive, kill_at_
 from handrail.keeper import process_tree
 from handrail.keeper.protocol import Exit
 from handrail.keeper.pty import IDLE_MAX
+from handrail.terminal.keeper_client import KeeperError
 
 REFORK = (
     "import os, signal\nfor n in (1, 15): signal.signal(n, 1)\nwhile True:\n    if os.fork(): os._exit(0)\n"
@@ -203,6 +209,49 @@ async def test_when_a_warden_is_killed_its_orphans_end_and_the_terminal_is_repor
             assert terminal.swept is not None
             assert {process.name for process in terminal.swept.stopped} >= {"sleep", "sh"}
             assert other.pids() == [bystander.pid]
+
+
+@contextmanager
+def held_before_it_runs(program: Path) -> Generator[int]:
+    """A lease on a program: whoever executes it waits in the kernel, until the lease ends."""
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # the kernel asks for the lease with it
+    with program.open("rb") as file:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        try:
+            yield file.fileno()
+        finally:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            signal.signal(signal.SIGIO, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs file leases and /proc")
+async def test_the_keeper_serves_on_when_a_warden_is_killed_before_its_program_runs(
+    home: Path, tmp_path: Path
+) -> None:
+    """What the warden has forked still holds its link open, so the keeper cannot wait for the link's end."""
+    program = Path(shutil.copy(shutil.which("true") or "/bin/true", tmp_path / "program"))
+    failures: list[str] = []
+
+    async def open_program() -> None:
+        with pytest.raises(KeeperError) as failed:
+            await scene.open(str(program))
+        failures.append(str(failed.value))
+
+    async with running_keeper(home) as scene, anyio.create_task_group() as group:
+        with held_before_it_runs(program) as lease:
+            group.start_soon(open_program)
+            await until(lambda: fcntl.fcntl(lease, fcntl.F_GETLEASE) != fcntl.F_WRLCK)
+            wardens = process_tree.children(scene.keeper.pid)
+            (held,) = [child for warden in wardens for child in process_tree.children(warden)]
+            os.kill(parent_of(held), signal.SIGKILL)
+            try:
+                with anyio.fail_after(BOUND):
+                    assert await all_output(await scene.sh("echo again")) == b"again\r\n"
+                await until(lambda: not is_alive(held) and bool(failures))
+            except TimeoutError:
+                os.kill(scene.keeper.pid, signal.SIGKILL)  # it takes no order to end
+                raise
+    assert failures == ["Its warden was killed before it had started."]
 
 
 async def test_a_stopped_warden_still_ends_its_tree(home: Path) -> None:
