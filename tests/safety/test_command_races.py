@@ -256,8 +256,9 @@ WRAPPED = {
 async def test_a_wrapper_that_appears_on_the_path_after_the_question_does_not_run(
     race: Race, root: Path
 ) -> None:
+    """It appears outside of the workspace, as in ~/.local/bin: a program of the workspace is asked about anyway."""
     for name, line in WRAPPED.items():
-        shim = root / "bin" / name
+        shim = root.parent / "bin" / name
         shim.parent.mkdir(exist_ok=True)
 
         def plant(shim: Path = shim) -> None:
