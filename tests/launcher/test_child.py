@@ -73,6 +73,7 @@ def test_a_program_gets_the_environment_that_is_named_and_no_more(monkeypatch: p
 def test_the_launcher_has_no_environment_and_hides_its_memory(sleeper: tuple[Child, int]) -> None:
     launcher = parent_of(sleeper[1])
     assert Path(f"/proc/{launcher}/environ").read_bytes() == b""
+    # Of root's own processes this is always so: tests/safety looks at an ordinary user's.
     assert Path(f"/proc/{launcher}/mem").stat().st_uid == 0
 
 

@@ -48,6 +48,8 @@ PLANTED = (
 )
 LINES = 400_000
 """Lines of the file and of the output that are searched: enough to keep a search busy for a while."""
+LAUNCHER = "handrail-launch"
+"""The name of the launcher process, and of its forks that run a function of ours."""
 OF_EDITORS = {"get_symbols", "find_references", "rename_symbol"}
 """Listed only while an editor is paired. They start no process: the editor answers."""
 SLOW = r"(\w+ ){6}needle$"
@@ -60,6 +62,8 @@ class Child:
     pid: int
     name: str
     is_marked: bool
+    is_hidden: bool
+    """No other process of the user can read its memory."""
     environ: bytes
 
 
@@ -96,12 +100,14 @@ class Watch:
     def _look(self, pid: int) -> None:
         limit = hard_limit(pid)
         try:
+            # Before its name: a fork of the launcher is hidden until it executes a program, which gives it another name.
+            is_hidden = Path(f"/proc/{pid}/mem").stat().st_uid != Path(f"/proc/{pid}").stat().st_uid
             name = Path(f"/proc/{pid}/comm").read_text().strip()
             environ = read_environ(pid)
         except OSError:
             return
         if limit is not None:
-            self.seen.add(Child(pid, name, limit < (hard_limit(1) or 0), environ))
+            self.seen.add(Child(pid, name, limit < (hard_limit(1) or 0), is_hidden, environ))
 
 
 def read_environ(pid: int) -> bytes:
@@ -248,6 +254,10 @@ def test_every_process_that_the_daemon_started_is_marked(watch: Watch) -> None:
 
 def test_no_process_that_the_daemon_started_has_a_key(watch: Watch) -> None:
     assert [child for child in watch.seen if KEY.encode() in child.environ] == []
+    launchers = [child for child in watch.seen if child.name == LAUNCHER]
+    assert {child.is_hidden for child in launchers} == {True}, (
+        "another process of the user could read its memory"
+    )
 
 
 def test_no_program_of_a_folder_that_the_user_can_write_ran_unmarked(house: House, watch: Watch) -> None:
