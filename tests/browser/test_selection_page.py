@@ -84,6 +84,7 @@ async def test_a_card_that_is_decided_elsewhere_stays_with_its_outcome_and_offer
         await tab.sees(tab.detail.get_by_role("region", name="Outcome"), "not now")
         await shows(tab, second)
         await expect(tab.needs_you.locator(f'[data-call="{second}"]')).to_be_visible(timeout=MS)
+        await expect(tab.running.get_by_text("No call is running.")).to_be_visible(timeout=MS)
         await expect(tab.detail.get_by_role("button", name="Next question")).to_be_visible(timeout=MS)
         await tab.page.keyboard.press("a")
         await tab.page.keyboard.press("c")

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { ApprovalView, Event, EventOf, LiveEntries, State } from "../api/types.ts";
-import { buildSections, freezeSections, nextAfter, pinSection, terminalsNeedingInput } from "../features/inbox/sections.ts";
+import { buildSections, freezeSections, nextAfter, pinSection, sectionHeadings, terminalsNeedingInput } from "../features/inbox/sections.ts";
 import { callStatus } from "../lib/callText.ts";
 import { runningSince } from "../lib/callTimes.ts";
 import { advance, type Model, modelFromState, withFetchedFacts } from "./model.ts";
@@ -198,6 +198,15 @@ test("a frozen list keeps every row in its place and lets new ones join at the e
   const shown = { needs: ["a", "b"], running: ["r"], recent: ["x"] };
   const wanted = { needs: ["n", "b"], running: ["a", "s"], recent: ["r", "y", "x"] };
   assert.deepEqual(freezeSections(shown, wanted, () => true), { needs: ["a", "b", "n"], running: ["r", "s"], recent: ["x"] });
+});
+
+test("a heading counts what is so now, and a section without rows says why, also in a frozen list", () => {
+  const asking = then(empty(), opened("c1"), asked("c1"));
+  const [before, after] = [buildSections(asking), buildSections(then(asking, answered("allow"), started("c1")))];
+  const shown = freezeSections(before, after, () => true);
+  assert.deepEqual(shown, { needs: ["c1"], running: [], recent: [] });
+  assert.deepEqual(sectionHeadings(after, []), { needs: { count: 0, note: "Nothing needs you." }, running: { count: 1, note: "What runs has kept its place above." } });
+  assert.deepEqual(sectionHeadings(before, [{ call_id: "c1" }, { call_id: null }]), { needs: { count: 2, note: "What needs you has kept its place below." }, running: { count: 0, note: "No call is running." } });
 });
 
 test("when a question is answered the next one after it follows, then the first", () => {

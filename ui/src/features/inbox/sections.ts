@@ -72,6 +72,21 @@ export function pinSection(shown: Sections, wanted: Sections, pinned: string | n
   return { needs: wanted.needs.toSpliced(place, 0, pinned), running: others(wanted.running), recent: others(wanted.recent) };
 }
 
+export interface SectionHeading {
+  readonly count: number;
+  /** Said where the section has no rows. */
+  readonly note: string;
+}
+
+/** The headings count calls by their state now: in a frozen list, one of them may still have its place in another section. */
+export function sectionHeadings(wanted: Sections, held: readonly Pick<TrackedTerminal, "call_id">[]): { needs: SectionHeading; running: SectionHeading } {
+  const others = held.filter(({ call_id }) => !wanted.needs.includes(call_id ?? ""));
+  return {
+    needs: { count: wanted.needs.length + others.length, note: wanted.needs.length ? "What needs you has kept its place below." : "Nothing needs you." },
+    running: { count: wanted.running.length, note: wanted.running.length ? "What runs has kept its place above." : "No call is running." },
+  };
+}
+
 /** The row to focus after `gone` is resolved: the next question, else the first. */
 export function nextAfter(needs: readonly string[], gone: string, open: (id: string) => boolean): string | null {
   const at = needs.indexOf(gone);
