@@ -111,6 +111,9 @@ async def test_a_window_shows_its_number_and_watches_until_a_person_pairs_it(
     (await shared_person.ask("POST", f"editors/{row['id']}/pair", body)).raise_for_status()
 
     await expect(banner).to_have_count(0, timeout=MS)
+    await sidebar.get_by_role("button", name="Settings", exact=True).click()
+    settings = sidebar.get_by_role("region", name="Settings", exact=True)
+    await expect(settings).to_contain_text("journal.keep_days", timeout=MS)
 
 
 async def test_a_hanging_command_is_completed_from_the_sidebar(
