@@ -475,6 +475,7 @@ async def test_a_call_that_waits_for_input_needs_the_person_and_takes_their_answ
         terminal = Watched(tab.page)
         await expect(terminal.remarks).to_contain_text("Waits for input: Which colour?", timeout=MS)
         await terminal.sees("Which colour?")
+        await expect(terminal.field).to_be_focused(timeout=MS)
         await terminal.runs("teal")
         await terminal.sees("you said teal")
         await expect(tab.page).to_have_title("Handrail", timeout=MS)

@@ -65,8 +65,8 @@ export class InboxController {
   whyOpen = $state(false);
   /** The dialog that allows several low-risk calls is open. */
   bulkOpen = $state(false);
-  /** A terminal that was opened here and gets the focus. */
-  terminalToFocus = "";
+  /** A terminal that is opened to type into it. */
+  private terminalToFocus = "";
   /** The call that the person selected in the open thread. */
   threadCall = $state<string | null>(null);
   /** Positions of messages that a search found, by id. */
@@ -192,6 +192,19 @@ export class InboxController {
     const id = this.selected;
     if (!id || id !== this.resolved || route.place.view !== "inbox") return null;
     return nextAfter(this.shownSections.needs, id, (other) => this.isOpenQuestion(other));
+  }
+
+  /** Opens a terminal. One that waits for input gets the focus, as does one that was just made. */
+  openTerminal(id: string, made = false): void {
+    if (made || this.store.model?.terminals.get(id)?.asks) this.terminalToFocus = id;
+    route.openTerminal(id);
+  }
+
+  /** Whether this terminal gets the focus as it is drawn; only once, since later the person may just pass by. */
+  takeTerminalFocus(id: string): boolean {
+    const wanted = this.terminalToFocus === id;
+    this.terminalToFocus = "";
+    return wanted;
   }
 
   /** Fetches the selected approval. */
