@@ -417,6 +417,7 @@ async def test_the_rules_are_tested_made_and_revoked_in_their_view(
     await rules.get_by_role("button", name="New rule…").focus()
     await tab.page.keyboard.press("Enter")
     form = tab.page.get_by_role("dialog", name="New rule")
+    await expect(form.locator(f'option[value="{gone}"]')).to_have_count(0)
     await form.get_by_label("Folder").select_option(value=str(workspace))
     await form.get_by_label("Pattern").fill("git push")
     await tab.sees(form, "git push …")

@@ -91,6 +91,9 @@ async def test_a_password_prompt_is_a_card_with_a_masked_field_that_has_the_focu
         field = tab.detail.get_by_label("Passphrase for key:")
         await expect(field).to_be_focused(timeout=MS)
         assert await field.get_attribute("type") == "password"
+        box = await tab.output.bounding_box()
+        assert box is not None
+        assert box["height"] > 300, "the output of a call that runs has most of the room"
         await tab.page.keyboard.type("a1c")
         await tab.page.keyboard.press("Enter")
         await tab.sees(tab.output, "got 3 letters")
