@@ -1,11 +1,15 @@
 """The daemon's usual command line, which is parsed without the command-line package."""
 
+import asyncio
 import subprocess
 import sys
+import threading
+from typing import Any
 
+import anyio.to_thread
 import pytest
 
-from handrail.daemon.start import ARGUMENTS, parse_port
+from handrail.daemon.start import ARGUMENTS, end_worker_threads, parse_port
 
 
 @pytest.mark.parametrize(
@@ -78,3 +82,16 @@ def test_a_start_imports_no_other_packages() -> None:
 
     packages = {name for name in done.stdout.split() if not name.startswith("_")}
     assert packages - sys.stdlib_module_names <= LOADED
+
+
+def test_a_worker_thread_that_the_event_loop_forgot_does_not_keep_the_process() -> None:
+    async def forget_worker() -> Any:
+        worker: Any = await anyio.to_thread.run_sync(threading.current_thread)
+        asyncio.tasks.current_task().remove_done_callback(worker.stop)  # pyright: ignore[reportOptionalMemberAccess]
+        return worker
+
+    forgotten = anyio.run(forget_worker)
+    assert forgotten.is_alive()
+    end_worker_threads()
+    forgotten.join(30)
+    assert not forgotten.is_alive()

@@ -39,6 +39,7 @@ from handrail.daemon.keeper_memory import (
 )
 from handrail.daemon.push_notifications import PushNotifier
 from handrail.daemon.restart import restore_all
+from handrail.daemon.start import end_worker_threads
 from handrail.daemon.state_files import (
     EXPLAINED,
     DaemonFile,
@@ -124,7 +125,10 @@ def run(places: Places, config: Config, *, port: int | None = None, announce: bo
             prestart()
             daemon = Daemon(places, config, standing, port, announce)
             loop = {"use_uvloop": find_spec("uvloop") is not None}  # it needs less time per call
-            return anyio.run(daemon.serve, backend="asyncio", backend_options=loop)
+            try:
+                return anyio.run(daemon.serve, backend="asyncio", backend_options=loop)
+            finally:
+                end_worker_threads()
     except Exception as problem:
         if not isinstance(problem, EXPLAINED):
             log.exception("the daemon ended with an error")

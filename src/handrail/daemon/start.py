@@ -6,7 +6,11 @@ takes a fifth of a start.
 
 import gc
 import os
+import queue
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, cast
 
 from handrail.hardening import hide_memory, ignore_plugins
 from handrail.paths import Places
@@ -55,3 +59,11 @@ def _run(port: int) -> int | None:
     from handrail.daemon import daemon  # noqa: PLC0415 - imports everything
 
     return daemon.run(places, config, port=port or None)
+
+
+def end_worker_threads() -> None:
+    """End anyio's worker threads. One that starts while the event loop ends may never be told to, and would keep the process."""
+    for thread in threading.enumerate():
+        if thread.name == "AnyIO worker thread":
+            with suppress(queue.Full):  # it was told already
+                cast("Any", thread).queue.put_nowait(None)
