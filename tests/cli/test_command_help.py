@@ -103,6 +103,18 @@ def test_the_overview_fits_80_columns_and_cuts_no_description(
     assert [line for line in _overview(shown).splitlines() if line.endswith("...")] == []
 
 
+@pytest.mark.parametrize(
+    "group", sorted({command for command, _ in INNER} | {"agents", "editors", "sign-ins"})
+)
+def test_a_group_cuts_no_description(
+    group: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([group, "--help"]) == 0
+    _, options_and_commands = capsys.readouterr().out.split("\nOptions:\n")
+    assert "..." not in options_and_commands
+
+
 def _overview(shown: str) -> str:
     """The part of the help that lists the commands."""
     return shown[shown.index("\nRun:\n") :]

@@ -36,9 +36,9 @@ def accept(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Accept rules, trusted folders and settings that changed without Handrail.
+    """Accept what changed in rules, trust and settings.
 
-    Until then Handrail asks about everything.
+    These are changes that were made without Handrail. Until you accept them, it asks about everything.
     """
     with reach("person") as link:
         policy = link.get("policy")

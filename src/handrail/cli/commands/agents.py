@@ -92,7 +92,10 @@ EveryFolder = Annotated[bool, typer.Option("--all", help="Of all folders, not on
 
 
 def sessions(agent: AgentName, every: EveryFolder = False, as_json_: AsJson = False) -> None:
-    """List the sessions that an agent has kept, including those of the agent's command line. Starts the agent if needed."""
+    """List the sessions that an agent has kept.
+
+    Those of its own command line are among them. The agent is started if needed.
+    """
     with reach("person") as link:
         rows = _list_sessions(link, agent, every)
     if as_json_:
@@ -112,7 +115,10 @@ def adopt(
     session: Annotated[str, typer.Argument(metavar="SESSION", help="Its id, or the first letters of it.")],
     as_json_: AsJson = False,
 ) -> None:
-    """Continue a session of an agent as a conversation in Handrail, with its history if the agent sends it."""
+    """Continue an agent's session as a conversation here.
+
+    Its history is shown if the agent sends it.
+    """
     with reach("person") as link:
         ids = [row["id"] for row in _list_sessions(link, agent, every=True)]
         found = find_by_prefix(session, ids, "session", f"agents sessions {agent} --all")

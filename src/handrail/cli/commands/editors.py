@@ -60,7 +60,10 @@ def pair(
         int | None, typer.Option(help="The number that the editor shows: do not ask for confirmation.")
     ] = None,
 ) -> None:
-    """Let an editor decide as you do, as long as it runs, if it shows this number."""
+    """Let an editor that shows this number decide as you do.
+
+    It may do so for as long as it runs.
+    """
     with reach("person") as link:
         row = _find(id, link.get("editors"))
         if number is None:

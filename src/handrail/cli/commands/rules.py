@@ -247,7 +247,10 @@ def move(
     last: Annotated[bool, typer.Option("--last", help="Put it behind all of its effect and scope.")] = False,
     as_json_: AsJson = False,
 ) -> None:
-    """Change the order of rules: of several that match, the first is named and counted."""
+    """Change the order of rules.
+
+    Of several that match, the first is named and counted.
+    """
     if (before is None) is not last:
         raise typer.BadParameter("Give --before ID, or --last.")
     with reach("person") as link:

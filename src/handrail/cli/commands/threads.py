@@ -103,7 +103,10 @@ def fork(
     title: Annotated[str, typer.Option("--title", help="The title of the copy; default: the same.")] = "",
     as_json_: AsJson = False,
 ) -> None:
-    """Copy a conversation, and its agent's session if the agent can, to go on in two ways."""
+    """Copy a conversation, to go on in two ways.
+
+    The agent's session is copied, too, if the agent can do that.
+    """
     with reach("person") as link:
         row = link.post("threads", find_thread(link, thread), "fork", body={"title": title})
         show_new_thread(link, row, as_json_)
