@@ -128,3 +128,5 @@ async def test_a_new_user_tries_the_demo_and_connects_an_agent(
         return not (waiting or trusted or Path(folders[0]).parent.exists())
 
     await eventually(is_cleaned_up)
+    cancelled = [call for call in await person.get("calls") if call["status"] == "cancelled"]
+    assert {call["by"] for call in cancelled} == {"client"}, "no person did that"

@@ -15,9 +15,9 @@ from anyio import to_thread
 
 from handrail.config import OWN_COMMAND
 from handrail.errors import Conflict, Unwritable
-from handrail.gate import person_actions
+from handrail.gate.call import Outcome
 from handrail.gate.gate import Gate
-from handrail.store.actor import Actor
+from handrail.store.actor import CLIENT, Actor
 from handrail.store.values import Owner
 from handrail.terminal.open_shell import TerminalSettings, open_shell
 from handrail.terminal.terminal import Terminal
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 NAME = "Handrail demo"
 MINUTES = "10"
+ENDED = "The demo ended."
 
 
 class DemoTerminal:
@@ -89,7 +90,7 @@ class DemoTerminal:
         """Cancel what the demo left open, and forget its folder."""
         for call in list(self._gate.open.values()):
             if call.caller.workspace == self._folder:
-                person_actions.cancel(self._gate, call, by)
+                self._gate.end(call, Outcome(ending="cancelled", by=CLIENT, message=ENDED))
         try:
             await self._gate.rules.distrust(self._folder, by)
         except Unwritable as problem:

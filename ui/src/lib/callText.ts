@@ -23,7 +23,6 @@ const EXPIRED = /^Expired: (?=nobody answered)/;
 /** `asks`: the input that its terminal waits for; `asked`: the state of its approval. */
 export function callStatus(call: KnownCall, asks: Asks | null = null, asked: ApprovalView["status"] | null = null): StatusLabel {
   if ((asked === "expired" && call.status !== "waiting") || (call.status === "failed" && EXPIRED.test(call.message))) return { sign: "expired", tone: "violet", word: "expired" };
-  if (asked === "withdrawn" && call.status !== "waiting" && call.status !== "running") return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
   if (asks && call.status === "running") return { sign: "needs", tone: "amber", word: inputRequestText(asks) };
   switch (call.status) {
     case "waiting":
@@ -46,10 +45,16 @@ export function callStatus(call: KnownCall, asks: Asks | null = null, asked: App
     case "denied":
       return { sign: "denied", tone: "red", word: "denied" };
     case "cancelled":
+      if (isWithdrawn(call)) return { sign: "withdrawn", tone: "grey", word: "withdrawn" };
       return { sign: "cancelled", tone: "grey", word: call.stopped ? "cancelled" : "cancelled, stopping" };
     case "interrupted":
       return { sign: "gone", tone: "violet", word: isUnasked(call) ? "interrupted, unasked" : "interrupted" };
   }
+}
+
+/** Whether the agent took its question back before anybody answered it. */
+function isWithdrawn({ by, asked_at, answered_at }: Pick<CallView, "by" | "asked_at" | "answered_at">): boolean {
+  return by === "client" && asked_at != null && answered_at == null;
 }
 
 /** How the command of a call failed: `exit 1`, `SIGKILL`; null if it did not. The call itself may well be `done`. */

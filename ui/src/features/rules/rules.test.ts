@@ -141,7 +141,11 @@ test("denied, expired and withdrawn are three different words", () => {
   assert.equal(callStatus(late).word, "expired", "also when only the record of the call is at hand");
   assert.equal(callRemark(late), ": nobody answered within 10 min. Nothing was run.");
   assert.equal(callStatus({ ...call, status: "running", handed_back: true, caller: { door: "stdio", client: "codex", key: "k", workspace: null } }).word, "running", "also when its agent waits no more");
-  assert.equal(callStatus({ ...call, status: "cancelled" }, null, "withdrawn").word, "withdrawn");
+  const taken = { ...call, status: "cancelled", by: "client", asked_at: 1, answered_at: null, stopped: true } as const;
+  assert.equal(callStatus(taken).word, "withdrawn");
+  assert.equal(callStatus({ ...taken, by: "a person on the page" }).word, "cancelled", "a person did that");
+  assert.equal(callStatus({ ...taken, answered_at: 2 }).word, "cancelled", "it was answered, and ran");
+  assert.equal(callStatus({ ...taken, asked_at: null }).word, "cancelled");
   assert.equal(callStatus({ ...call, status: "denied", by: "a person on the page" }, null, "denied").word, "denied");
   assert.equal(callStatus({ ...call, status: "denied", by: "rule r1" }).word, "denied");
   const unasked = { status: "done", allowed_by: "nobody", by: "agent vibe", message: "" } as unknown as Parameters<typeof callStatus>[0];
