@@ -159,6 +159,8 @@ async def test_a_hanging_command_is_cancelled_from_the_sidebar(
         await sidebar.get_by_role("link", name=re.compile("^echo some output")).click()
         await expect(sidebar.get_by_role("button", name="Take over")).to_be_visible(timeout=MS)
         await expect(sidebar.get_by_role("toolbar", name="Keys")).to_have_count(0)  # they are a phone's
+        opened = workbench.page.locator(".editor-group-container").get_by_role("tab")
+        assert (await opened.count(), len(workbench.page.context.pages)) == (0, 1), "a link stays in the page"
         await workbench.open_sidebar()
         running = sidebar.get_by_role("region", name="Running")
 

@@ -28,6 +28,7 @@ class EditorHost {
     route.keepsUrl = false;
     setTransport(this.transport);
     addEventListener("message", ({ data }: MessageEvent<ToPage>) => this.hear(data));
+    document.addEventListener("click", keepOwnLink);
     this.followTheme();
     this.api.postMessage({ type: "ready" });
   }
@@ -57,6 +58,16 @@ class EditorHost {
     new MutationObserver(paint).observe(document.body, { attributes: true, attributeFilter: ["class"] });
     paint();
   }
+}
+
+/**
+ * Ends a click on a link within the page here, after the page's own listeners. VS Code's listener on the window opens every link
+ * that is clicked in a webview, whether the page has handled it or not: in a browser tab of the editor, with no page at its address.
+ */
+function keepOwnLink(event: MouseEvent): void {
+  if (!(event.target instanceof Element) || !event.target.closest('a[href^="/"]')) return;
+  event.preventDefault();
+  event.stopPropagation();
 }
 
 export const editorHost = new EditorHost();
