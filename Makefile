@@ -20,7 +20,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-quick test-agents test-agents-all agents-table test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editors tools format lock dist clean
+.PHONY: help run test test-quick test-agents test-agents-all test-editors-all agents-table test-page agents check lint types-python imports types-page types-extension wire wire-check types contracts docs bench ui vsix editors tools format lock dist clean
 
 help: ## list the chores
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,10 @@ test-agents-all: agents ui ## the same with every agent and client that is known
 	scripts/offline $(PY) -m pytest $(REAL)
 	$(PY) scripts/client_table.py
 	$(PY) -m tests.real_agents.scenario_table
+
+test-editors-all: editors ui vsix ## the stories of the VS Code extension in code-server 4.139.1 and 4.100.3; those of VS Code's own chat (AHP, @handrail) in 4.139.1 only
+	$(PY) -m pytest tests/editors
+	$(PY) -m pytest tests/editors --editor-version 4.100.3
 
 agents-table: $(VENV)/dev ## write the table of docs/agents.md from the last `make test-agents-all`
 	$(PY) -m tests.real_agents.scenario_table

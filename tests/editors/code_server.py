@@ -28,6 +28,10 @@ VSIX = Path(clients_file).parent / "handrail.vsix"
 START_SECONDS = 120.0
 """For the workbench to answer, on a machine that does much else."""
 MS = 120_000
+CLOSE_MS = 5_000
+"""For a window to close; one with unsaved files asks, and stays."""
+LIST_MS = 20_000
+"""For a command to show a list of what the daemon has."""
 LISTED_MS = 5_000
 """For the palette to list a command that it knows."""
 SETTINGS: Mapping[str, object] = {
@@ -49,7 +53,9 @@ CALLER = """
 const vscode = require("vscode"), { readFileSync, writeFileSync, renameSync } = require("node:fs");
 const MODEL = { id: "silent", name: "Silent", family: "silent", version: "1", maxInputTokens: 1000, maxOutputTokens: 1000, isUserSelectable: true, capabilities: { toolCalling: true } };
 const provider = { provideLanguageModelChatInformation: () => [MODEL], provideLanguageModelChatResponse: async () => {}, provideTokenCount: async () => 1 };
-exports.activate = (context) => context.subscriptions.push(vscode.lm.registerLanguageModelChatProvider("caller", provider), vscode.commands.registerCommand("caller.use", async () => {
+const isNew = typeof vscode.lm.registerLanguageModelChatProvider === "function";  // API of 1.104
+if (isNew) exports.model = vscode.lm.registerLanguageModelChatProvider("caller", provider);
+exports.activate = (context) => context.subscriptions.push(vscode.commands.registerCommand("caller.use", async () => {
   const path = vscode.workspace.workspaceFolders[0].uri.fsPath, { tool, input } = JSON.parse(readFileSync(path + "/use.json"));
   const done = (text) => (writeFileSync(path + "/used.tmp", text), renameSync(path + "/used.tmp", path + "/used.txt"));
   try {
@@ -120,12 +126,12 @@ def running_code_server(
     around = {**environment, "HOME": str(data / "home")}
     around.pop("VSCODE_IPC_HOOK_CLI", None)
     _write_settings(data, settings)
-    base = [str(node()), str(editor.entry), "--config", str(data / "config.yaml")]
+    base = [str(node()), *editor.node_flags, str(editor.entry), "--config", str(data / "config.yaml")]
     base += ["--user-data-dir", str(data / "user"), "--extensions-dir", str(data / "extensions")]
     if has_extension:
         packed = VSIX, _pack_caller(data / "caller.vsix")
         assert VSIX.is_file(), "the extension is not built; run `make vsix`"
-        if editor is NEWEST:
+        if editor is NEWEST or release:
             _unpack_extensions(data / "extensions", *packed)
             _rename_release(data / "extensions", release)
         else:
@@ -243,6 +249,15 @@ class Workbench:
         row = self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=words)
         await row.first.click(timeout=MS)
 
+    async def run_and_pick(self, command: str, words: str) -> None:
+        """Run a command that shows a list, and choose a row; again if the list was closed by a view that took the focus late."""
+        for _ in range(5):
+            await self.run(command)
+            row = self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=words)
+            with suppress(PlaywrightError):
+                return await row.first.click(timeout=LIST_MS)
+        raise AssertionError(f"{command} never listed {words}")
+
     async def confirm(self, button: str) -> None:
         """Press a button of a modal message."""
         await self.page.get_by_role("dialog").get_by_role("button", name=button, exact=True).click(timeout=MS)
@@ -282,7 +297,7 @@ class Workbench:
         tab = self.page.get_by_role("tab", name=re.compile("←"))
         box = self.page.locator(".quick-input-widget:visible")
         for _ in range(20):
-            if not await tab.count() or await box.count():
+            if not await tab.count() or (button == "Reject" and await box.count()):
                 return
             with suppress(PlaywrightError):
                 await self.diff_buttons.get_by_role("button", name=button, exact=True).click(timeout=2000)
@@ -312,4 +327,8 @@ async def open_workbench(
     await page.goto(f"{server.url}/?{kind}={folder}" if folder else f"{server.url}/?ew=true")
     await expect(page.locator(".monaco-workbench")).to_be_visible(timeout=MS)
     yield Workbench(page)
+    with suppress(
+        PlaywrightError
+    ):  # as a person closes it: a window that only vanishes keeps its extension host for hours
+        await page.goto("about:blank", timeout=CLOSE_MS)
     await context.close()

@@ -1,28 +1,45 @@
 """Fixtures of the extension's tests: a daemon, code-server with the packed extension, and its window in Chromium.
 
-The tests of a module share one window: a workbench takes many seconds to open.
+The tests of a module share one window: a workbench takes many seconds to open. They run in the newest code-server, and with
+`--editor-version 4.100.3` in the oldest, but for those that are marked `newest_editor`.
 """
 
-import os
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser
 from tests.editors.code_server import CodeServer, Workbench, open_workbench, running_code_server
-from tests.editors.install import EDITORS, Editor
+from tests.editors.install import EDITORS, NEWEST, Editor
 from tests.support.browser_tab import chromium
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.person_client import Json, Person, person_of
 from tests.support.thread_client import SCRIPTED
 
+OPTION = "--editor-version"
+VERSIONS = {editor.version: editor for editor in EDITORS.values()}
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    about = "the version of code-server that shows the extension"
+    parser.addoption(OPTION, choices=list(VERSIONS), default=NEWEST.version, help=about)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.e2e)
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(400))
+    if selected_editor(config) is not NEWEST:
+        left_out = [item for item in items if item.get_closest_marker("newest_editor")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def selected_editor(config: pytest.Config) -> Editor:
+    """The option is unknown where these tests run among others."""
+    return VERSIONS[str(config.getoption(OPTION, NEWEST.version))]
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +80,9 @@ def editor_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def editor() -> Editor:
-    """The version of the editor: the newest, or what HANDRAIL_EDITOR names; a module can have another one.
-
-    The oldest is installed without the programs that its packages download or compile: it has no plain shell and finds no files.
-    """
-    return EDITORS[os.environ.get("HANDRAIL_EDITOR", "newest")]
+def editor(request: pytest.FixtureRequest) -> Editor:
+    """The newest, or what the option names; a module can have another one."""
+    return selected_editor(request.config)
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,8 @@ from handrail.server.ahp.reducers import (
     reduce_terminal,
 )
 
+pytestmark = pytest.mark.newest_editor
+
 Reduce = Callable[[str, Obj, list[Obj]], list[Obj]]
 """Of a channel's kind, a state and actions: the state after each action."""
 

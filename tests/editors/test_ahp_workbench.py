@@ -15,7 +15,7 @@ from tests.support.person_client import Person, person_of
 from tests.support.scripted_agent import command, script
 from tests.support.thread_client import agents_config, open_thread
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600), pytest.mark.newest_editor]
 
 COUNT = {"terminal": {"command": "seq", "args": ["3"]}, "as": "t"}
 AGAIN = {"terminal": {"command": "seq", "args": ["3"]}, "as": "t"}

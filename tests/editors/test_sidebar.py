@@ -191,8 +191,7 @@ async def test_a_thread_with_an_agent_is_held_in_the_sidebar(
     await workbench.open_sidebar()
     title = workbench.page.locator(".part.sidebar .pane-header .title").first
     await expect(title).to_have_text(re.compile("inbox", re.IGNORECASE), timeout=MS)
-    await workbench.run("Handrail: Open Thread")
-    await workbench.pick("Talk in the editor")
+    await workbench.run_and_pick("Handrail: Open Thread", "Talk in the editor")
     await expect(title).to_have_text(re.compile("threads", re.IGNORECASE), timeout=MS)
     room = workbench.sidebar.get_by_role("complementary", name="Selected thread")
     await expect(room.get_by_role("region", name=f"Thread {thread['id']}")).to_be_visible(timeout=MS)
