@@ -68,6 +68,7 @@ OPTIONS = [
     {"id": "once", "label": "Once", "kind": "approve"},
     {"id": "no", "label": "No", "kind": "deny", "group": 1},
 ]
+FAILED = _turn("error", duration=7, part={"kind": "error", "error": {"message": "no"}})
 ASKS = _call("toolCallReady", invocationMessage="Run ls", toolInput="ls", options=OPTIONS)
 RUNS = _call("toolCallReady", invocationMessage="Run ls", toolInput="ls", confirmed="not-needed")
 YES = _call("toolCallConfirmed", approved=True, confirmed="user-action", selectedOptionId="once")
@@ -94,9 +95,7 @@ CHATS = {
     "a part of another turn is added": _in_turn(then={**TEXT, "turnId": "u"}, changes=False),
     "a turn completes": _in_turn(TEXT, then=END),
     "a turn is cancelled": _in_turn(TEXT, then=_turn("turnCancelled", duration=7)),
-    "a turn fails": _in_turn(
-        then=_turn("error", duration=7, part={"kind": "error", "error": {"message": "no"}})
-    ),
+    "a turn fails": _in_turn(then=FAILED),
     "a turn completes while a call streams": _in_turn(BEGUN, then=END),
     "a turn completes while a call waits": _in_turn(BEGUN, ASKS, then=END),
     "a turn completes while a call runs": _in_turn(BEGUN, RUNS, then=END),
@@ -106,6 +105,7 @@ CHATS = {
     "a call starts": _in_turn(then=BEGUN),
     "a call of another turn starts": _in_turn(then={**BEGUN, "turnId": "u"}, changes=False),
     "a call asks": _in_turn(BEGUN, then=ASKS),
+    "a call asks after its turn has failed": _in_turn(BEGUN, FAILED, then=ASKS),
     "a call needs no answer": _in_turn(BEGUN, then=RUNS),
     "a call is allowed": _in_turn(BEGUN, ASKS, then=YES),
     "a call is allowed with another input": _in_turn(BEGUN, ASKS, then={**YES, "editedToolInput": "ls -l"}),

@@ -320,7 +320,7 @@ def _change_content(state: Obj, action: Obj) -> Obj:
         meta: Obj = {} if action.get("_meta") is None else {"_meta": action["_meta"]}
         return {**call, **meta, "content": action["content"]}
 
-    return _with_call(state, action, change)
+    return _with_call(state, action, change, keeps_status=True)
 
 
 def _set_usage(state: Obj, action: Obj) -> Obj:
@@ -436,18 +436,18 @@ def _with_parts(state: Obj, turn: Obj, parts: list[Obj]) -> Obj:
     return {**state, "activeTurn": {**turn, "responseParts": parts}}
 
 
-def _with_call(state: Obj, action: Obj, change: Callable[[Obj], Obj]) -> Obj:
+def _with_call(state: Obj, action: Obj, change: Callable[[Obj], Obj], *, keeps_status: bool = False) -> Obj:
+    """The state with one call changed. VS Code computes the status anew even if the turn of the call has ended."""
     turn = _active(state, action)
-    if turn is None:
-        return state
 
     def update(part: Obj) -> Obj:
         if part["kind"] != "toolCall" or part["toolCall"]["toolCallId"] != action["toolCallId"]:
             return part
         return {**part, "toolCall": change(part["toolCall"])}
 
-    after = _with_parts(state, turn, [update(part) for part in turn["responseParts"]])
-    return {**after, "status": _chat_status(after)}
+    if turn is not None:
+        state = _with_parts(state, turn, [update(part) for part in turn["responseParts"]])
+    return state if keeps_status else {**state, "status": _chat_status(state)}
 
 
 def _call_base(call: Obj, action: Obj | None = None) -> Obj:
