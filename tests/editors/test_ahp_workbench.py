@@ -68,8 +68,14 @@ class Chat:
         await self.page.keyboard.press("Enter")
 
     async def answered(self, text: str) -> None:
-        """Wait until an answer begins with these words."""
-        await self.shown(re.compile(f"^{re.escape(text)}")).wait_for()
+        """Wait until an answer begins with these words. The list draws what is in sight, and does not always follow its end."""
+        session = self.page.locator(".interactive-session").filter(visible=True).first
+        for _ in range(60):
+            with suppress(PlaywrightError):
+                return await self.shown(re.compile(f"^{re.escape(text)}")).wait_for(timeout=2000)
+            await session.locator(".interactive-list").hover()
+            await self.page.mouse.wheel(0, 100_000)
+        raise AssertionError(f"no answer begins with {text!r}; the chat shows: {await session.inner_text()}")
 
     async def stop(self) -> None:
         """Press the stop button until it is gone: VS Code ignores it after a steered turn has begun, until there is output."""

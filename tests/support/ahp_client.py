@@ -70,6 +70,8 @@ class AhpClient:
             result: Obj = message.get("result") or {}
             if "snapshot" in result:
                 self.take_snapshot(result["snapshot"])
+            for snapshot in result.get("snapshots", ()):
+                self.take_snapshot(snapshot)
         elif message["method"] == "action":
             self._apply(message["params"])
         else:
@@ -107,12 +109,9 @@ class AhpClient:
 
     async def initialize(self, *subscriptions: str) -> Obj:
         wanted = list(subscriptions or (ROOT,))
-        result = await self.ask(
+        return await self.ask(
             "initialize", protocolVersions=VERSIONS, clientId=self.client, initialSubscriptions=wanted
         )
-        for snapshot in result["snapshots"]:
-            self.take_snapshot(snapshot)
-        return result
 
     async def subscribe(self, uri: str) -> Obj:
         return (await self.ask("subscribe", channel=uri))["snapshot"]["state"]

@@ -6,7 +6,8 @@ Everything that a client can make us hold is bounded: the queue to it, what it s
 import base64
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import anyio
@@ -212,7 +213,7 @@ class Connection:
         version = choose_version(cast("list[object]", offered) if isinstance(offered, list) else [])
         self._name_client(params)
         wanted = _texts(params.get("initialSubscriptions"))
-        snapshots = [snapshot for uri in wanted if (snapshot := await self._try_subscribe(uri))]
+        snapshots = await self._subscribe_to(wanted)
         return {
             "protocolVersion": version,
             "serverSeq": self._host.channels.seq,
@@ -239,8 +240,7 @@ class Connection:
         wanted = _texts(params.get("subscriptions"))
         actions = self._host.channels.replay(seen, wanted)
         if actions is None:
-            found = [snapshot for uri in wanted if (snapshot := await self._try_subscribe(uri))]
-            return {"type": "snapshot", "snapshots": found}
+            return {"type": "snapshot", "snapshots": await self._subscribe_to(wanted)}
         for uri in wanted[: MOST_SUBSCRIPTIONS - len(self._subscriptions)]:
             self._join(uri)
         for notice in self._host.channels.notices(seen):
@@ -250,20 +250,29 @@ class Connection:
     # Channels
 
     async def _subscribe(self, params: Obj) -> Obj:
-        return {"snapshot": await self._subscribe_to(text_field(params, "channel"))}
+        uri = text_field(params, "channel")
+        await self._open(uri)
+        return {"snapshot": self._host.channels.snapshot(uri)}
 
-    async def _subscribe_to(self, uri: str) -> Obj:
+    async def _subscribe_to(self, uris: Sequence[str]) -> list[Obj]:
+        """The snapshots of those channels that exist.
+
+        All are taken when the last channel is open. The client ignores actions that come before this answer, so a snapshot from
+        before such an action would leave it out for good.
+        """
+        opened: list[str] = []
+        for uri in uris:
+            with suppress(RpcError):
+                await self._open(uri)
+                opened.append(uri)
+        return [self._host.channels.snapshot(uri) for uri in opened]
+
+    async def _open(self, uri: str) -> None:
+        """Subscribe to a channel. Raises RpcError."""
         if len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
             raise RpcError(INVALID_PARAMS, f"A client may have {MOST_SUBSCRIPTIONS} subscriptions.")
         await self._host.subscribe(uri)
         self._join(uri)
-        return self._host.channels.snapshot(uri)  # of this moment: no action can be missing or come twice
-
-    async def _try_subscribe(self, uri: str) -> Obj | None:
-        try:
-            return await self._subscribe_to(uri)
-        except RpcError:
-            return None
 
     def _join(self, uri: str) -> None:
         channel = self._host.channels.get(uri)
