@@ -44,7 +44,7 @@ ALLOWED = {
     "clients.vscode_extension": "the person's command installs the extension by the command of the person's editor",
     "clients.proof": "the person's command runs the person's client in a scratch home",
     "demo.mcp_client": "a scripted agent starts its door",
-    "own_agent.tools.mcp_transport": "our own agent, which the keeper started marked, starts the MCP servers of its host",
+    "own_agent.tools.sdk_session": "our own agent, which the keeper started marked, starts the MCP servers of its host",
     "own_agent.tools.own_server_session": "our own agent, marked like its host, starts the door to our own server",
 }
 """Modules that start processes, with the reason."""

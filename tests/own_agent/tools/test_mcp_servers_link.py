@@ -18,7 +18,7 @@ from tests.support.agent_toolset import (
 from tests.support.daemon_home import until
 
 from handrail.own_agent.tools.mcp_session import MOST_TOOLS
-from handrail.own_agent.tools.mcp_transport import is_local
+from handrail.own_agent.tools.sdk_session import is_local
 from handrail.own_agent.tools.server_config import Stdio
 
 

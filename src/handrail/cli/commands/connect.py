@@ -16,6 +16,15 @@ import typer
 
 from handrail.cli.client import reach
 from handrail.cli.command_help import add_command
+from handrail.cli.commands._connect_proof import prove
+from handrail.cli.commands._connect_servers import (
+    describe_return,
+    offer_move,
+    plan_return,
+    remove_returned,
+)
+from handrail.cli.commands._connect_vscode import NAME as VSCODE
+from handrail.cli.commands._connect_vscode import install_extension, remove_extension
 from handrail.cli.commands.connect_options import (
     HookTimeout,
     Locked,
@@ -25,15 +34,6 @@ from handrail.cli.commands.connect_options import (
     Wish,
     check_wish,
 )
-from handrail.cli.commands.connect_proof import prove
-from handrail.cli.commands.connect_servers import (
-    describe_return,
-    offer_move,
-    plan_return,
-    remove_returned,
-)
-from handrail.cli.commands.connect_vscode import NAME as VSCODE
-from handrail.cli.commands.connect_vscode import install_extension, remove_extension
 from handrail.cli.failure import Code, Failure
 from handrail.cli.folder import project, top_level
 from handrail.cli.interactive.keyboard import confirm

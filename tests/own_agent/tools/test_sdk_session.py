@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.support.agent_toolset import connected_servers, http_server, run_tool
 
-from handrail.own_agent.tools.mcp_transport import MOST_EVENT
+from handrail.own_agent.tools.sdk_session import MOST_EVENT
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
