@@ -227,6 +227,11 @@ async def test_a_lost_http_stream_is_resumed_and_only_a_client_that_stays_away_e
         again = {"Last-Event-ID": first["id"]}
         async with send("GET", headers=again):  # resumed, and lost once more
             pass
+        async with (
+            raw_client(shared_person, workspace, "2025-11-25") as other,
+            other("GET", headers=again) as stream,
+        ):
+            stolen = [event async for event in read_events(stream)]
         (workspace / "go").touch()
         settled = await shared_person.settled(call)
         async with send("GET", headers=again) as stream:
@@ -241,6 +246,7 @@ async def test_a_lost_http_stream_is_resumed_and_only_a_client_that_stays_away_e
         cancelled = await shared_person.settled(abandoned)
 
     assert (first["data"], first["retry"]) == ("", str(RETRY_MILLISECONDS))
+    assert stolen == [], "another session gets nothing"
     assert settled["status"] == "done"
     result = json.loads(came[-1]["data"])
     assert result["id"] == 2

@@ -4,6 +4,7 @@ A client of MCP 2025-11-25 that loses the connection of a request reconnects wit
 Only a client that does not come back in time has left, which cancels the request.
 """
 
+import re
 from collections import deque
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
@@ -24,25 +25,55 @@ RESUME_SECONDS = 5.0
 """Time to reconnect. Until then the request goes on."""
 EVENTS_MAX = 256
 """Events of one stream that are kept: bounds memory. Older ones are dropped; these are reports of progress."""
+EVENTS_BYTES = 256 * 1024
+"""The same in bytes, without the response. The latest event is kept in any case."""
 PING_SECONDS = 15.0
 """Interval of comments on a resumed stream, so that no proxy ends it as idle."""
 _PING = ": ping\n\n"
+_EVENT_ID = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")
+"""The number of a stream within its session, and of an event within its stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    number: int
+    message: JSONRPCMessage
+    size: int
 
 
 @dataclass(eq=False)
 class ResponseStream:
     """The events of one response, and how many connections of its client receive them."""
 
+    number: int
     gone: anyio.Event
     """Set when the client has left."""
-    events: deque[tuple[int, JSONRPCMessage]] = field(
-        default_factory=lambda: deque[tuple[int, JSONRPCMessage]](maxlen=EVENTS_MAX)
-    )
-    added: Bell = field(default_factory=Bell)
     is_answered: bool = False
     is_closed: bool = False
     readers: int = 1
+    events: deque[_Event] = field(default_factory=deque[_Event])
+    _added: Bell = field(default_factory=Bell)
+    _last: int = 0
+    _size: int = 0
     _give_up: Debounce | None = None
+
+    def name_event(self, number: int = 0) -> str:
+        """The id of an event; 0 is the one with which the stream begins."""
+        return f"{self.number}-{number}"
+
+    def add(self, message: JSONRPCMessage) -> str:
+        """Keep an event for as long as its client may come back; its id."""
+        self._last += 1
+        if self.is_closed or self.is_answered:
+            return self.name_event(self._last)
+        self.is_answered = isinstance(message, JSONRPCResponse | JSONRPCError)
+        size = 0 if self.is_answered else len(_dump(message))
+        self.events.append(_Event(self._last, message, size))
+        self._size += size
+        while len(self.events) > 1 and (len(self.events) > EVENTS_MAX or self._size > EVENTS_BYTES):
+            self._size -= self.events.popleft().size
+        self._added.ring()
+        return self.name_event(self._last)
 
     def join(self) -> None:
         self.readers += 1
@@ -59,19 +90,20 @@ class ResponseStream:
     def close(self) -> None:
         """The client has the response, or has left."""
         self.is_closed = True
+        self.events.clear()
         self.gone.set()
-        self.added.ring()
+        self._added.ring()
 
     async def resume(self, after: int) -> AsyncGenerator[str]:
         """What follows an event, as a body of type text/event-stream that ends with the response."""
         self.join()
         try:
             while not self.is_closed:
-                added = self.added.next()
-                for number, message in list(self.events):
-                    if number > after:
-                        after = number
-                        yield _event(number, message)
+                added = self._added.next()
+                for event in list(self.events):
+                    if event.number > after:
+                        after = event.number
+                        yield f"id: {self.name_event(after)}\nevent: message\ndata: {_dump(event.message)}\n\n"
                 if self.is_answered:
                     self.close()
                     return
@@ -109,45 +141,42 @@ class Exchange:
 
 
 class SessionStreams:
-    """The streams of one session, by request, and the events with which they can be resumed."""
+    """The streams of one session that can be resumed."""
 
     def __init__(self) -> None:
-        self._number = 0
-        self._streams: dict[str, ResponseStream] = {}
-        self._first: dict[int, ResponseStream] = {}
-        """By the number of the event with which a stream begins."""
+        self._opened = 0
+        self._by_request: dict[str, ResponseStream] = {}
+        self._by_number: dict[int, ResponseStream] = {}
 
-    def open(self, request: str, exchange: Exchange) -> int:
-        """Begin the stream of a request; the number of its first event."""
+    def open(self, request: str, exchange: Exchange) -> str:
+        """Begin the stream of a request; the id of its first event."""
         self._forget_closed()
-        stream = exchange.stream = self._streams[request] = ResponseStream(exchange.gone)
-        self._number += 1
-        self._first[self._number] = stream
-        return self._number
+        self._opened += 1
+        stream = exchange.stream = ResponseStream(self._opened, exchange.gone)
+        self._by_request[request] = self._by_number[stream.number] = stream
+        return stream.name_event()
 
-    def add(self, request: str, message: JSONRPCMessage) -> int:
-        """Keep an event if its stream can be resumed; its number."""
-        self._number += 1
-        stream = self._streams.get(request)
-        if stream is not None and not stream.is_closed:
-            stream.events.append((self._number, message))
-            stream.is_answered = isinstance(message, JSONRPCResponse | JSONRPCError)
-            stream.added.ring()
-        return self._number
+    def add(self, request: str, message: JSONRPCMessage) -> str:
+        """Keep an event if its stream can be resumed; its id."""
+        stream = self._by_request.get(request)
+        return _UNKEPT if stream is None else stream.add(message)
 
-    def find(self, event: int) -> ResponseStream | None:
-        """The open stream to which an event belongs."""
+    def find(self, event_id: str) -> tuple[ResponseStream, int] | None:
+        """The open stream to which an event belongs, and the event's number there."""
+        parts = _EVENT_ID.fullmatch(event_id)
+        stream = self._by_number.get(int(parts[1])) if parts else None
+        return None if parts is None or stream is None or stream.is_closed else (stream, int(parts[2]))
+
+    def close(self) -> None:
+        """The session has ended."""
+        for stream in self._by_number.values():
+            stream.close()
         self._forget_closed()
-        first = self._first.get(event)
-        if first is not None:
-            return first
-        streams = self._streams.values()
-        return next((each for each in streams if any(number == event for number, _ in each.events)), None)
 
     def _forget_closed(self) -> None:
-        if any(stream.is_closed for stream in self._first.values()):
-            self._streams = {name: each for name, each in self._streams.items() if not each.is_closed}
-            self._first = {number: each for number, each in self._first.items() if not each.is_closed}
+        if any(stream.is_closed for stream in self._by_number.values()):
+            self._by_request = {name: each for name, each in self._by_request.items() if not each.is_closed}
+            self._by_number = {number: each for number, each in self._by_number.items() if not each.is_closed}
 
 
 _session: ContextVar[SessionStreams | None] = ContextVar("session", default=None)
@@ -176,8 +205,8 @@ class ResponseEvents(EventStore):
         if session is None or stream_id == GET_STREAM_KEY:
             return _UNKEPT
         if message is not None:
-            return str(session.add(stream_id, message))
-        return _UNKEPT if exchange is None else str(session.open(stream_id, exchange))
+            return session.add(stream_id, message)
+        return _UNKEPT if exchange is None else session.open(stream_id, exchange)
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
         """Replay nothing. `ResponseStream` resumes the responses; a stream of notifications just goes on."""
@@ -189,6 +218,5 @@ _UNKEPT = "live"
 """The id of events that cannot be replayed: notifications outside of requests, and the answer to `initialize`."""
 
 
-def _event(number: int, message: JSONRPCMessage) -> str:
-    data = message.model_dump_json(by_alias=True, exclude_unset=True)
-    return f"id: {number}\nevent: message\ndata: {data}\n\n"
+def _dump(message: JSONRPCMessage) -> str:
+    return message.model_dump_json(by_alias=True, exclude_unset=True)

@@ -32,7 +32,6 @@ from handrail.server.mcp._response_streams import (
     RETRY_MILLISECONDS,
     Exchange,
     ResponseEvents,
-    ResponseStream,
     SessionStreams,
     serving,
 )
@@ -66,8 +65,6 @@ _CROWDED = (
 )
 _NOT_FOUND = "Session not found"
 _STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "Content-Type": "text/event-stream"}
-EVENT_ID_MAX = 18
-"""Digits of an event id."""
 
 
 class StreamableHttp:
@@ -184,7 +181,8 @@ class StreamableHttp:
             await _refuse(scope, receive, send, _NOT_FOUND, 404)
             return
         with self._sessions.using(credential, session), self._using(session) as use:
-            resumed = _find_resumed(scope, use.streams)
+            last = Headers(scope=scope).get(LAST_EVENT_ID_HEADER, "") if scope["method"] == "GET" else ""
+            resumed = use.streams.find(last)
             if resumed is not None:
                 stream, event = resumed
                 async with aclosing(stream.resume(event)) as body:
@@ -244,7 +242,9 @@ class StreamableHttp:
             self._client_left(client)
 
     def _client_left(self, client: str) -> None:
-        self._uses.pop(client, None)
+        use = self._uses.pop(client, None)
+        if use is not None:
+            use.streams.close()
         self._mcp.client_left(f"http {client}")
 
     def _release_memory(self) -> None:
@@ -373,15 +373,6 @@ def _opens_session(scope: Scope) -> bool:
     """Whether a request without a session may open one: MCP 2026-07-28 has no sessions."""
     version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
     return scope["method"] == "POST" and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
-
-
-def _find_resumed(scope: Scope, streams: SessionStreams) -> tuple[ResponseStream, int] | None:
-    """The stream that a client comes back for, and the last event that it has."""
-    last = Headers(scope=scope).get(LAST_EVENT_ID_HEADER, "") if scope["method"] == "GET" else ""
-    if not (last.isascii() and last.isdecimal() and len(last) <= EVENT_ID_MAX):
-        return None
-    stream = streams.find(int(last))
-    return None if stream is None else (stream, int(last))
 
 
 def _has_session(scope: Scope) -> bool:
