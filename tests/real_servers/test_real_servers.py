@@ -185,7 +185,7 @@ async def list_tools(used: Used) -> Json:
 
 
 async def use_everything(used: Used) -> Answers:
-    """Every feature of the reference server, but those of tasks."""
+    """Every feature of the reference server, but the tool that it offers as a task only."""
     client, steps = used.client, list[tuple[float, float | None, str | None]]()
 
     async def step(progress: float, total: float | None, message: str | None) -> None:
@@ -298,6 +298,27 @@ async def test_subscriptions_and_log_messages_of_the_reference_server_work_throu
         return {"acknowledged": subscribed, "updated": "notifications/resources/updated" in heard}
 
     await compare(served, trusted, "all", use, ["legacy"])  # MCP 2026-07-28 has neither method
+
+
+async def test_a_tool_that_the_reference_server_offers_as_a_task_only_is_called_like_any_other(
+    served: Home, trusted: Path
+) -> None:
+    """Its task asks in the middle. The client knows nothing of it."""
+    reports: list[str] = []
+    asked: list[list[str]] = []
+
+    async def use(generation: Generation) -> None:
+        async with using(stdio(served, trusted), "all__", trusted, generation) as used:
+            found = await used.call("simulate-research-query", topic="python", ambiguous=True)
+            reports.append(found["content"][0]["text"])
+            asked.append(used.who.asked)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(use, "legacy")
+        group.start_soon(use, "2026-07-28")
+
+    assert all("# Research Report: python (User accepted without selection)" in each for each in reports)
+    assert ["could have multiple interpretations" in str(each) for each in asked] == [True, True]
 
 
 async def use_files(used: Used, folder: Path) -> Answers:

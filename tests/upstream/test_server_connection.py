@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio.abc import TaskGroup
 
@@ -14,6 +15,7 @@ from handrail.store.values import Caller, Json
 from handrail.terminal.jsonrpc_messages import encode_message
 from handrail.upstream.no_client import NoClient
 from handrail.upstream.server_connection import LEGACY, LIST_BYTES, LIST_MAX, MODERN, ServerConnection
+from handrail.upstream.tool_definition import ToolDefinition
 
 BOUND = 20.0
 CALLER = Caller(door="stdio", client="test", key="test", workspace=None)
@@ -71,6 +73,32 @@ class SlowLine(Line):
             self.say(id=number, result={"protocolVersion": LEGACY, "capabilities": {}})
         else:
             self.say(id=number, result={"supportedVersions": [MODERN], "capabilities": {}})
+
+
+class TaskLine(Line):
+    """A line to a server with a tool that it offers as a task only, and that never ends by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: {})
+        self.sent: list[tuple[str, Json]] = []
+
+    def send(self, line: bytes) -> None:
+        message = json.loads(line)
+        method, params = message["method"], message.get("params", {})
+        self.sent.append((method, params))
+        if method == "initialize":
+            tasks: Json = {"requests": {"tools": {"call": {}}}}
+            self.say(id=message["id"], result={"protocolVersion": LEGACY, "capabilities": {"tasks": tasks}})
+        elif method == "tools/call":
+            self.say(id=message["id"], result={"task": {"taskId": "t1", "status": "working"}})
+        elif method == "tasks/cancel":
+            self.say(id=message["id"], result={"taskId": "t1", "status": "cancelled"})
+
+
+TASK_ONLY = ToolDefinition(
+    server="s",
+    wire={"name": "research", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
+)
 
 
 def connect(line: Line, group: TaskGroup) -> ServerConnection:
@@ -142,3 +170,32 @@ async def test_a_server_that_misses_the_first_question_is_asked_for_both_generat
     assert connection is not None
     assert (connection.protocol, line.methods) == (LEGACY if is_legacy else MODERN, asked)
     assert not connection.refused_discovery  # it was slow, so the next one is asked again
+
+
+async def test_a_call_that_ends_cancels_the_task_that_its_server_made_of_it() -> None:
+    line = TaskLine()
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            connection = connect(line, group)
+            group.start_soon(connection.run)
+            await connection.open()
+            with anyio.CancelScope() as scope:
+                group.start_soon(cancel_at, line, "tasks/result", scope)
+                await connection.call_tool(TASK_ONLY, {"name": "research", "arguments": {}}, None, None, {})
+            await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+
+    assert [method for method, _ in line.sent[2:]] == [
+        "tools/call",
+        "tasks/result",
+        "notifications/cancelled",
+        "tasks/cancel",
+    ]
+    assert line.sent[2][1]["task"]["ttl"] > 0
+    assert line.sent[-1][1]["taskId"] == "t1"
+
+
+async def cancel_at(line: TaskLine, method: str, scope: anyio.CancelScope) -> None:
+    while line.sent[-1][0] != method:
+        await anyio.lowlevel.checkpoint()
+    scope.cancel()

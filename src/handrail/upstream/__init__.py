@@ -6,6 +6,7 @@ EXPORTS = {
     "jsonrpc_connection": "INVALID_REQUEST METHOD_NOT_FOUND ConnectionLost RpcError",
     "oauth_sign_ins": "SIGN_IN_SECONDS OAuthError",
     "secret_store": "NAME BadSecret SecretStore",
+    "server_connection": "RELATED_TASK",
     "server_state": "ServerState ServerUse",
     "server_trial": "ServerTrial try_server",
     "servers": "Route Servers",

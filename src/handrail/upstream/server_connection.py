@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from handrail import __version__
 from handrail.store.values import Json
 from handrail.terminal.jsonrpc_messages import encode_message
+from handrail.upstream._server_task import call_as_task, can_take_tasks
 from handrail.upstream.jsonrpc_connection import (
     METHOD_NOT_FOUND,
     ConnectionLost,
@@ -24,7 +25,7 @@ from handrail.upstream.jsonrpc_connection import (
     Progress,
     RpcError,
 )
-from handrail.upstream.tool_definition import DefinitionSet, read_definitions
+from handrail.upstream.tool_definition import DefinitionSet, ToolDefinition, read_definitions
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ _QUESTIONS = {
     "sampling/createMessage": "sampling",
 }
 """What a server may ask, and the ability of the client that it needs. Only these abilities are passed on."""
+RELATED_TASK = "io.modelcontextprotocol/related-task"
+"""Metadata of MCP 2025-11-25 that names the task to which a message belongs."""
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
@@ -194,6 +197,15 @@ class ServerConnection:
             given = await self._answer_questions(result, [] if origin is None else [origin])
         raise RpcError(-32603, f"{self.name} asked for the same call again more than {ROUNDS_MAX} times.")
 
+    async def call_tool(
+        self, tool: ToolDefinition, params: Json, on_progress: Progress | None, origin: object, answers: Json
+    ) -> Json:
+        """Call a tool, as a task if its server takes it only so. Raises RpcError or ConnectionLost."""
+        if self.protocol != MODERN and tool.is_task_only and can_take_tasks(self.capabilities):
+            result = await call_as_task(self._rpc, self._group, params, origin)
+            return _without_meta(result, RELATED_TASK)
+        return await self.request("tools/call", params, on_progress, origin, answers)
+
     def notify(self, method: str, params: Json) -> None:
         """Pass a notification of the client on. A server of 2026-07-28 takes none."""
         if self.protocol != MODERN:
@@ -220,7 +232,8 @@ class ServerConnection:
     async def answer(self, method: str, params: Json) -> Json:
         """Answer a request of the server with the client's answer."""
         self._check_question(method, params)
-        return await self._link.request(self.name, method, params, self._rpc.origins)
+        asked = _without_meta(params, RELATED_TASK)
+        return await self._link.request(self.name, method, asked, self._rpc.origins)
 
     def _check_question(self, method: str, params: Json) -> None:
         """Raises RpcError if the client must not or cannot be asked this."""
@@ -290,7 +303,9 @@ class ServerConnection:
                 acknowledged.set()
             self._unacknowledged.clear()
             return
-        params = _without_subscription(params)
+        if method == "notifications/tasks/status":
+            return  # the client does not know the task
+        params = _without_meta(params, _SUBSCRIPTION)
         if method == "notifications/tools/list_changed":
             self._list_again()
             return
@@ -392,11 +407,11 @@ class ServerConnection:
         self._on_tools(self)
 
 
-def _without_subscription(params: Json) -> Json:
-    """The parameters of a notification without the name of our stream, which means nothing to the client."""
+def _without_meta(params: Json, left: str) -> Json:
+    """The fields without the name of our stream or of the server's task, which mean nothing to the client."""
     meta = params.get("_meta")
-    if not isinstance(meta, dict) or _SUBSCRIPTION not in meta:
+    if not isinstance(meta, dict) or left not in meta:
         return params
-    rest: Json = {name: value for name, value in meta.items() if name != _SUBSCRIPTION}
+    rest: Json = {name: value for name, value in meta.items() if name != left}
     own: Json = {name: value for name, value in params.items() if name != "_meta"}
     return {**own, "_meta": rest} if rest else own

@@ -235,9 +235,7 @@ class Servers:
                 )
             meta: Json = {"_meta": route.meta} if route.meta else {}
             params: Json = {"name": tool.own_name, "arguments": arguments, **meta}
-            return await connection.request(
-                "tools/call", params, route.on_progress, route.origin, route.answers
-            )
+            return await connection.call_tool(current, params, route.on_progress, route.origin, route.answers)
 
     @asynccontextmanager
     async def using(self, name: str, key: str, link: ClientLink) -> AsyncGenerator[ServerConnection]:

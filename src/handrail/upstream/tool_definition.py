@@ -53,6 +53,12 @@ class ToolDefinition:
         title = self.wire.get("title")
         return title if isinstance(title, str) and title else self.own_name
 
+    @property
+    def is_task_only(self) -> bool:
+        """Whether its server takes calls of it only as tasks."""
+        execution = self.wire.get("execution")
+        return isinstance(execution, dict) and execution.get("taskSupport") == "required"
+
     @cached_property
     def digest(self) -> str:
         """Digest of what a person judged when they allowed the tool. Each call needs it several times."""

@@ -22,11 +22,10 @@ from handrail.hidden_text import spell_hidden
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
 from handrail.upstream.jsonrpc_connection import INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from handrail.upstream.server_connection import RELATED_TASK
 
 Context = ServerRequestContext[Any, Any]
 
-RELATED_TASK = "io.modelcontextprotocol/related-task"
-"""Metadata of MCP 2025-11-25 that names the task to which a message belongs."""
 NOTIFY_SECONDS = 1.0
 """Time to send a notification. A client that does not read loses it, and delays its own servers only."""
 ANSWER_SECONDS = 3600.0
