@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -43,12 +44,16 @@ class Report:
 
     passed: set[str] = field(default_factory=set[str])
     others: dict[str, str] = field(default_factory=dict[str, str])
+    remarks: dict[str, str] = field(default_factory=dict[str, str])
+    """What the suite notes without a judgement."""
 
-    def add(self, scenario: str, check: dict[str, str]) -> None:
+    def add(self, scenario: str, check: dict[str, Any]) -> None:
         name = f"{scenario} {check['id']}"
         if check["status"] == "SUCCESS" and name not in self.others:
             self.passed.add(name)
-        elif check["status"] not in ("INFO", "SUCCESS"):
+        elif check["status"] == "INFO":
+            self.remarks[name] = str(check.get("details", {}).get("message", ""))
+        elif check["status"] != "SUCCESS":
             self.passed.discard(name)
             self.others[name] = f"{check['status']}: {check.get('errorMessage', '')}"
 
@@ -94,11 +99,13 @@ def run_suite(url: str, version: str, folder: Path) -> Report:
 OLD, NEW = "2025-11-25", "2026-07-28"
 FEWEST = {OLD: 84, NEW: 136}
 """Checks that pass directly, so that a suite that does not run cannot pass."""
-EXCEPTIONS: dict[str, set[str]] = {
-    # The suite asks a server to end the stream of a call before its answer. Ours stays open, so the answer comes at once.
-    OLD: {"server-sse-polling server-sse-disconnect-resume"},
-    NEW: set(),
+REMARKS: dict[str, dict[str, str]] = {
+    # The fixture ends the stream of a call before its answer, which saves its own connection. Handrail fetches that answer on a
+    # connection of its own, and keeps its client's stream open: there the answer comes at once. The suite allows both.
+    OLD: {"server-sse-polling server-sse-disconnect-resume": "Tool response received on initial POST stream"},
+    NEW: {},
 }
+"""Checks that only pass directly, and what the suite notes about them: no failure and no warning."""
 
 
 @pytest.mark.parametrize("version", [OLD, NEW])
@@ -113,8 +120,8 @@ def test_what_passes_directly_passes_through_us(version: str, tmp_path: Path) ->
         relay = stack.enter_context(serve(SuiteNames(credential["url"], f"{SERVER}__", headers)))
         through = run_suite(f"{relay}/mcp", version, tmp_path / "through")
 
-    lost = {name: through.others.get(name, "was not reached") for name in direct.passed - through.passed}
+    lost = {name: through.remarks.get(name, "was not reached") for name in direct.passed - through.passed}
     assert direct.others == {}
     assert len(direct.passed) >= FEWEST[version]
-    assert {name: why for name, why in lost.items() if name not in EXCEPTIONS[version]} == {}
-    assert EXCEPTIONS[version] - lost.keys() == set(), "what passes now is no exception any more"
+    assert through.others == {}
+    assert {name: noted.partition(" - ")[0] for name, noted in lost.items()} == REMARKS[version]
