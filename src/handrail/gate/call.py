@@ -38,6 +38,12 @@ class Outcome:
     message: str = ""
     result: Result | None = None
 
+    @property
+    def sentence(self) -> str:
+        """The message with a full stop, for a text that goes on after it."""
+        has_end = not self.message or self.message.endswith((".", "!", "?", "…", ":"))
+        return self.message if has_end else f"{self.message}."
+
 
 class Call:
     """One use of a tool. The outcome is set once. Implements `CallReport`."""

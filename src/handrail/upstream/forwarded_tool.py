@@ -115,7 +115,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
         changed = "" if is_known else _describe_change(tool, accepted)
         return ForwardedPlan(
             claims=tuple(self._claims(tool, input.arguments, caller, changed)),
-            preview=None if is_known else _preview(tool, accepted, input.arguments, changed),
+            preview=None if is_known else _preview(tool, accepted),
             bound={"server": self._server, "definition": tool.digest},
             server=self._server,
             tool=tool,
@@ -211,18 +211,16 @@ def _describe_change(tool: ToolDefinition, accepted: ToolDefinition | None) -> s
     return f"{tool.server} changed the {', '.join(names)} of this tool, and no person has seen that"
 
 
-def _preview(tool: ToolDefinition, accepted: ToolDefinition | None, arguments: Json, why: str) -> DiffPreview:
-    """The definition as it was accepted and as it is now, beside the arguments."""
+def _preview(tool: ToolDefinition, accepted: ToolDefinition | None) -> DiffPreview:
+    """The definition as it was accepted and as it is now."""
     diff = diff_definitions(accepted, tool)
     lines = diff.splitlines()[2:]
-    asked = json.dumps(arguments, ensure_ascii=False, indent=1)
     return DiffPreview(
         path=f"{tool.server} {tool.own_name}",
         diff=diff,
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
         creates=accepted is None,
-        notes=(f"{why}.", f"Arguments: {asked}"),
     )
 
 

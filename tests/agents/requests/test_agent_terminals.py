@@ -277,7 +277,7 @@ async def test_many_short_commands_at_once_all_end_with_their_own_code(here: Req
 async def test_a_command_that_a_person_denies_is_an_error_with_their_reason(asking: RequestingAgent) -> None:
     denial = {"kind": "deny", "reason": "use make"}
     error = await asking.both("terminal/create", denial, command="npm", args=["test"])
-    assert (error.code, str(error)) == (DENIED, "Denied by ann. Reason: use make Nothing was done.")
+    assert (error.code, str(error)) == (DENIED, "Denied by ann. Reason: use make. Nothing was done.")
 
 
 async def test_a_terminal_is_there_when_a_person_has_allowed_it(asking: RequestingAgent) -> None:

@@ -120,7 +120,7 @@ async def test_a_rule_may_allow_a_write(here: RequestingAgent) -> None:
 async def test_a_write_that_is_denied_writes_nothing_and_the_agent_learns_why(here: RequestingAgent) -> None:
     denial = {"kind": "deny", "reason": "not there"}
     error = await here.both("fs/write_text_file", denial, path=str(here.root / "a"), content="x")
-    assert (error.code, str(error)) == (DENIED, "Denied by ann. Reason: not there Nothing was done.")
+    assert (error.code, str(error)) == (DENIED, "Denied by ann. Reason: not there. Nothing was done.")
     assert error_data(error) == {"status": "denied", "reason": "not there", "by": "ann"}
     assert not (here.root / "a").exists()
 

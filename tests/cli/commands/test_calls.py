@@ -147,7 +147,7 @@ def test_complete_on_a_waiting_command_cancels_it_and_says_that(handrail: Home, 
 
     done = handrail.ok("complete", call)
 
-    assert done.out.startswith(f"Cancelled. {call} ")
+    assert done.out.startswith(f"Cancelled: there was no output to return. {call} ")
     assert agent.answer(request)["structuredContent"]["status"] == "cancelled"
     assert not (handrail.workspace / "ran").exists()
 

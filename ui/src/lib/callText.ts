@@ -106,7 +106,7 @@ export function callSubject(call: KnownCall, preview: Preview | null): string {
   if (preview?.kind === "command" || call.tool === "execute_command") return "Run command";
   if (preview?.kind === "input") return "Type into a terminal";
   if (preview?.kind === "form") return "Answer a question";
-  if (preview?.kind === "diff") return preview.creates ? "Create file" : "Change file";
+  if (preview?.kind === "diff" && call.assurance !== "forwarded") return preview.creates ? "Create file" : "Change file";
   return call.title;
 }
 

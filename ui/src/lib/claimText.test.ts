@@ -31,6 +31,7 @@ test("where a part lies is said once", () => {
   assert.equal(claimPlace(run("rm a"), ["deletes files"]), "in workspace");
   assert.equal(claimPlace(run("rm /a", { inside: false }), ["deletes files"]), "outside workspace");
   assert.equal(claimPlace(run("rm /a", { inside: false }), ["reaches outside the workspace"]), "");
+  assert.equal(claimPlace(run("git push", { server: "git" }), []), "", "nobody knows where a server works");
   assert.equal(claimPlace(run("$x", { opaque: "an expansion" }), []), "");
   assert.equal(claimPlace(run("example.org", { action: "connect" }), []), "");
 });

@@ -18,9 +18,9 @@ export function reasonsText(reasons: readonly string[], claims: readonly Pick<Cl
   return [...reasons.filter((reason) => !more.includes(reason)), `${others} cannot be analysed`].join(" · ");
 }
 
-/** The place of a claim, unless a reason states it or it is unknown. */
-export function claimPlace({ action, inside, opaque }: Pick<Claim, "action" | "inside" | "opaque">, reasons: readonly string[]): "in workspace" | "outside workspace" | "" {
-  if (!PLACED.has(action) || (opaque && inside) || reasons.some((reason) => reason.includes("workspace"))) return "";
+/** The place of a claim, unless a reason states it or it is unknown: an MCP server may work anywhere. */
+export function claimPlace({ action, inside, opaque, server }: Pick<Claim, "action" | "inside" | "opaque" | "server">, reasons: readonly string[]): "in workspace" | "outside workspace" | "" {
+  if (!PLACED.has(action) || ((opaque || server) && inside) || reasons.some((reason) => reason.includes("workspace"))) return "";
   return inside ? "in workspace" : "outside workspace";
 }
 

@@ -100,7 +100,7 @@ def error_from_outcome(outcome: Outcome | None) -> Exception:
     data: Json = {"status": outcome.ending, "reason": outcome.message, "by": str(outcome.by)}
     match outcome.ending:
         case "denied":
-            reason = f" Reason: {outcome.message}" if outcome.message else " No reason was given."
+            reason = f" Reason: {outcome.sentence}" if outcome.message else " No reason was given."
             return error(DENIED, f"Denied by {outcome.by}.{reason} Nothing was done.", data)
         case "cancelled":
             return error(CANCELLED, outcome.message or "Cancelled", data)

@@ -216,7 +216,7 @@ def preview_lines(  # noqa: PLR0911 - a line for each kind
         case "command":
             return _command(preview)
         case "diff":
-            return _diff(preview)
+            return _definition(preview, input, tool) if _is_forwarded(tool) else _diff(preview)
         case "path":
             return _path(preview)
         case "input":
@@ -248,6 +248,13 @@ def _command(preview: CommandPreview) -> list[list[Piece]]:
         [f"  in {escape_line_breaks(preview['cwd'])}"],
         *added,
     ]
+
+
+def _definition(preview: DiffPreview, input: dict[str, Any], tool: str) -> list[list[Piece]]:
+    """What a server says about its tool now, and the arguments of the call."""
+    does = "new tool" if preview["creates"] else "changed tool"
+    head = f"{does} {escape_line_breaks(preview['path'])}  +{preview['added']} \N{MINUS SIGN}{preview['removed']}"
+    return [[(head, "bold")], *diff_lines(preview["diff"]), [("arguments", "bold")], *_input(input, tool)]
 
 
 def _diff(preview: DiffPreview) -> list[list[Piece]]:

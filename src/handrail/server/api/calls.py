@@ -79,7 +79,7 @@ def routes(context: ServerContext) -> APIRouter:
     async def cancel(id: str, request: Request) -> Forced:
         open_call = context.gate.open.get(id)
         won = open_call is not None and person_actions.cancel(context.gate, open_call, actor_of(request))
-        return await _forced_view(context, id, won, "Cancelled.")
+        return await _forced_view(context, id, won, "Cancelled.", "Cancelled.")
 
     @router.post("/calls/{id}/complete")
     async def complete(id: str, body: CompleteBody, request: Request) -> Forced:
@@ -87,7 +87,7 @@ def routes(context: ServerContext) -> APIRouter:
         if open_call is not None and person_of(request).limited:
             await check_completion(context.gate, open_call, body)
         won = open_call is not None and await _complete(context, open_call, body, actor_of(request))
-        return await _forced_view(context, id, won, "Completed.")
+        return await _forced_view(context, id, won, "Completed.", NO_OUTPUT)
 
     return router
 
@@ -143,6 +143,7 @@ async def _exported(
             return
 
 
+NO_OUTPUT = "Cancelled: there was no output to return."
 EXPORT_PAGE = 1000
 """Calls read at once for an export: bounds its memory."""
 
@@ -187,10 +188,10 @@ async def _get_call_history(context: ServerContext, id: str) -> CallHistory:
     return detail
 
 
-async def _forced_view(context: ServerContext, id: str, won: bool, message: str) -> Forced:
+async def _forced_view(context: ServerContext, id: str, won: bool, message: str, if_cancelled: str) -> Forced:
     """The response to a cancel or complete. If it came too late, the message has the call's status.
 
-    Completing a call that waits for approval cancels it; the message then reports that.
+    Completing a call that waits for approval, or has no output, cancels it; the message then reports that.
     """
     if won:
         await context.journal.committed(context.journal.head)
@@ -199,7 +200,7 @@ async def _forced_view(context: ServerContext, id: str, won: bool, message: str)
     if not won:
         message = f"It had ended before: {view.status}."
     elif view.status == "cancelled":
-        message = "Cancelled."
+        message = if_cancelled
     return Forced(won=won, message=message, call=view)
 
 

@@ -184,13 +184,13 @@ def _text(call: Call, outcome: Outcome) -> str:
         case "done":
             return body
         case "denied":  # after a result that is withheld, the body says that the call has run
-            reason = f" Reason: {outcome.message}" if outcome.message else " No reason was given."
+            reason = f" Reason: {outcome.sentence}" if outcome.message else " No reason was given."
             return f"Denied by {outcome.by}.{reason} {body or 'Nothing was run.'}"
         case "failed":
             return f"{outcome.message}\n\n{body}" if body else outcome.message
         case "cancelled" | "completed" | "interrupted":
             left = f" Call {call.id}; get_call has its final receipt."
-            return f"{outcome.message}{left}\n\n{body}" if body else f"{outcome.message}{left}"
+            return f"{outcome.sentence}{left}\n\n{body}" if body else f"{outcome.sentence}{left}"
         case _:
             assert_never(outcome.ending)
 
