@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Generator
@@ -271,6 +272,72 @@ async def test_a_program_that_stops_its_warden_is_still_seen_to_end(home: Path) 
         with anyio.fail_after(BOUND):
             assert await terminal.wait() == Exit(7)
             await terminal.wait_swept()
+
+
+INHERITED = """
+import ctypes, os, resource
+libc = ctypes.CDLL(None)
+io, keyctl = {"x86_64": (252, 250), "aarch64": (31, 219)}[os.uname().machine]
+print(os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), os.sched_getaffinity(0), libc.syscall(io, 1, 0))
+print(libc.syscall(keyctl, 0, -3, 0), os.umask(0), open("/proc/self/cgroup").read())
+print([(name, resource.getrlimit(getattr(resource, name))) for name in dir(resource) if name.startswith("RLIMIT_")])
+"""
+ALTER = """
+import ctypes, os, resource, sys
+pid, keyctl = int(sys.argv[2]), {"x86_64": 250, "aarch64": 219}[os.uname().machine]
+libc = ctypes.CDLL(None)
+ways = {
+    "file size": lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0)),
+    "soft limit": lambda: resource.prlimit(pid, resource.RLIMIT_CPU, (1, resource.prlimit(pid, resource.RLIMIT_CPU)[1])),
+    "open files": lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (20, 20)),
+    "mark": lambda: resource.prlimit(pid, resource.RLIMIT_MSGQUEUE, (0, 0)),
+    "nice": lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+    "scheduler": lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+    "processors": lambda: os.sched_setaffinity(pid, {max(os.sched_getaffinity(pid))}),
+    "disk priority": lambda: libc.syscall({"x86_64": 251, "aarch64": 30}[os.uname().machine], 1, pid, 3 << 13),
+    "keyring": lambda: libc.syscall(keyctl, 1, None) > 0 and libc.syscall(keyctl, 18),
+}
+print(ways[sys.argv[1]]() or "")
+"""
+ALTERATIONS = (
+    *("file size", "soft limit", "open files", "mark", "nice", "scheduler", "processors", "disk priority"),
+    "keyring",
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS shows less of another process")
+@pytest.mark.parametrize("who", ["its own command", "another command"])
+async def test_a_command_inherits_nothing_that_an_earlier_one_did_to_its_warden(home: Path, who: str) -> None:
+    """A warden whose limits or priority a command has lowered takes no further order."""
+    async with running_keeper(home) as scene:
+
+        async def output(program: str, *arguments: str) -> bytes:
+            return await all_output(await scene.python(program, *arguments))
+
+        before = await output(INHERITED)
+        for way in ALTERATIONS:
+            if who == "its own command":
+                altering = ALTER.replace("int(sys.argv[2])", "os.getppid()")
+                printed = await output(altering, way)
+            elif way == "keyring":
+                continue  # only a child can
+            else:
+                altering = [sys.executable, "-c", ALTER, way]
+                printed = b""
+                for pid in await idle_wardens(scene.keeper.pid):
+                    done = await anyio.run_process(
+                        [*altering, str(pid)], check=False, stderr=subprocess.STDOUT
+                    )
+                    printed += done.stdout
+            assert b"Error" not in printed, (way, printed)
+            for _ in range(IDLE_MAX + 1):
+                assert await output(INHERITED) == before, way
+
+
+async def idle_wardens(keeper: int) -> list[int]:
+    """The wardens, once no command runs and one of them waits."""
+    await until(lambda: len(process_tree.children(keeper)) > 0)
+    return process_tree.children(keeper)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a warden shows its descriptors to root alone")

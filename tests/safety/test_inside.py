@@ -48,6 +48,32 @@ def test_nothing_of_daemon_keeper_and_warden_can_be_read_or_traced(loot: AttackR
     assert got.code != 0, got.said
 
 
+def test_a_command_passes_no_limit_and_no_priority_on_to_the_next_one(hostile: Attacker) -> None:
+    """The process above a command is used again. Any process of the user can lower its limits and its priority."""
+    account = hostile.account
+    line = f"{account.python} script.py"
+    rule = {"command": line, "workspace": str(account.workspace)}
+    assert account.http("POST", "/api/rules", hostile.person, rule).status == 201
+    show = "ulimit -a; nice; grep Cpus_allowed_list /proc/self/status\n"
+    lower = "prlimit --fsize=0 --nproc=64 --as=1000000000 -p $PPID; renice -n 5 -p $PPID; "
+    lower += "chrt -b -p 0 $PPID; taskset -cp 0 $PPID; ionice -c 3 -p $PPID"
+
+    def run(script: str) -> str:
+        # The shell becomes the program, so that the process above it is its warden.
+        program = f"import os; os.execvp('sh', ['sh', '-c', {script!r}])"
+        account.write(account.workspace / "script.py", program)
+        done = account.call(hostile.agent, "execute_command", command=line, wait_seconds=30)
+        assert "output" in done, done
+        return str(done["output"])
+
+    before = run(show)
+    lowered = run(f"{lower}; taskset -cp $PPID; ionice -p $PPID; prlimit --fsize -p $PPID")
+    after = [run(show) for _ in range(3)]
+    assert "idle" in lowered.splitlines()[-3], lowered
+    assert re.search(r"FSIZE +.* 0 +0 ", lowered), lowered
+    assert after == [before] * 3
+
+
 def test_there_is_no_socket_that_was_not_attacked(hostile: Attacker) -> None:
     found = {path.name for path in hostile.account.home.rglob("*") if stat.S_ISSOCK(path.lstat().st_mode)}
     assert found == {"daemon.sock", "keeper.sock"}

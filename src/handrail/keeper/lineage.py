@@ -110,12 +110,15 @@ def _is_root_only(status: os.stat_result) -> bool:
 
 def mark() -> None:
     """Mark this process and all its future descendants."""
-    if not _LINUX:
-        return
+    if _LINUX:
+        resource.setrlimit(resource.RLIMIT_MSGQUEUE, mark_limits())
+
+
+def mark_limits() -> tuple[int, int]:
+    """The limit on message queues that a child of this process has once it is marked."""
     soft, hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)
     lower = max(0, min(_number(hard), reference()) - 1)
-    new_soft = lower if soft == resource.RLIM_INFINITY else min(soft, lower)
-    resource.setrlimit(resource.RLIMIT_MSGQUEUE, (new_soft, lower))
+    return (lower if soft == resource.RLIM_INFINITY else min(soft, lower)), lower
 
 
 def is_marked(pid: int, below: int | None = None) -> bool:

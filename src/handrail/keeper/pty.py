@@ -1,7 +1,8 @@
 """PTYs and process launch: the PTY's master side, and the wardens that start programs with a PTY or pipes.
 
 A warden whose tree has ended is kept for the next order, because the fork of a Python process takes longer than a short
-command. An idle warden is marked, unreadable, without a PTY and without an order, and ends with the keeper.
+command. An idle warden is marked, unreadable, without a PTY and without an order, and ends with the keeper. Its program
+inherits from it, so it is used only if it is what a new one would be.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import resource
 import signal
 import socket
 import struct
@@ -193,6 +195,17 @@ class WardenProcess:
         except OSError:
             return False
 
+    def is_as_forked(self, limits: tuple[int, int]) -> bool:
+        """Whether it has the state of a warden forked now: no process has lowered its limits or its priority since."""
+        try:
+            if system.LINUX:
+                expected = {resource.RLIMIT_NOFILE: limits, resource.RLIMIT_MSGQUEUE: lineage.mark_limits()}
+                if any(resource.prlimit(self.pid, number) != pair for number, pair in expected.items()):
+                    return False
+            return system.read_alterable_state(self.pid) == system.read_alterable_state(os.getpid())
+        except OSError:
+            return False
+
     def wake(self) -> None:
         """Continue it: another process may have stopped it."""
         os.kill(self.pid, signal.SIGCONT)
@@ -248,11 +261,11 @@ class Launcher:
         return True
 
     def _use_idle(self, order: Start, stdio: tuple[int, ...]) -> WardenProcess | None:
-        """Use an idle warden; None if there is none, or if the order is too long for one."""
+        """Use an idle warden; None if there is none as it was forked, or if the order is too long for one."""
         line = encode(order) if self.idle else b""
         while self.idle and len(line) <= ORDER_MAX:
             _, process = self.idle.popitem()
-            if process.take(line, stdio):
+            if process.is_as_forked(self._limits) and process.take(line, stdio):
                 return process
             process.link.close()
             process.kill()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import resource
 import signal
 import sys
 
@@ -39,6 +40,46 @@ def set_name(name: str) -> None:
     """Set the name that `ps` shows, cut at 15 bytes."""
     if LINUX:
         _libc.prctl(_PR_SET_NAME, ctypes.c_char_p(name.encode()), 0, 0, 0)
+
+
+_ALTERABLE_LIMITS = tuple(
+    number
+    for name, number in vars(resource).items()
+    if name.startswith("RLIMIT_") and name not in ("RLIMIT_NOFILE", "RLIMIT_OFILE", "RLIMIT_MSGQUEUE")
+)
+"""Those that the keeper and an idle warden share: the keeper raises one, and a warden is marked by another."""
+_NUMBERS = {"x86_64": (315, 252, 250), "aarch64": (275, 31, 219)}
+_SCHED_GETATTR, _IOPRIO_GET, _KEYCTL = _NUMBERS.get(os.uname().machine, (0, 0, 0)) if LINUX else (0, 0, 0)
+_IOPRIO_WHO_PROCESS = 1
+_KEYCTL_GET_KEYRING_ID = 0
+_KEY_SPEC_SESSION_KEYRING = -3
+_SCHED_ATTR_BYTES = 56
+_attributes = ctypes.create_string_buffer(_SCHED_ATTR_BYTES)
+
+
+def read_alterable_state(pid: int) -> tuple[object, ...]:
+    """What other processes of this user can change of a process, and its children inherit.
+
+    Limits, scheduling class, priorities, processors and control groups. Raises OSError if the process is gone. On macOS
+    only the priority can be read.
+    """
+    state: list[object] = [os.getpriority(os.PRIO_PROCESS, pid)]
+    if LINUX:
+        state += [resource.prlimit(pid, number) for number in _ALTERABLE_LIMITS]
+        state.append(os.sched_getaffinity(pid))
+        if _SCHED_GETATTR:
+            found = _libc.syscall(_SCHED_GETATTR, pid, _attributes, _SCHED_ATTR_BYTES, 0) == 0
+            state += [found and _attributes.raw, _libc.syscall(_IOPRIO_GET, _IOPRIO_WHO_PROCESS, pid)]
+        with open(f"/proc/{pid}/cgroup", "rb") as groups:
+            state.append(groups.read())
+    return tuple(state)
+
+
+def session_keyring() -> int:
+    """The kernel's keyring of this process, which a child can replace (KEYCTL_SESSION_TO_PARENT); -1 if unknown."""
+    if not _KEYCTL:
+        return -1
+    return int(_libc.syscall(_KEYCTL, _KEYCTL_GET_KEYRING_ID, _KEY_SPEC_SESSION_KEYRING, 0))
 
 
 def resident_bytes() -> int:

@@ -78,9 +78,9 @@ class Terminal:
         loop: Loop,
         growth: GrowthThrottle,
         channel: DaemonChannel,
-        on_idle: Callable[[WardenProcess], None],
+        on_idle: Callable[[WardenProcess, bool], None],
     ) -> None:
-        """`on_idle` takes the warden when the tree has ended."""
+        """`on_idle` takes the warden when the tree has ended, and whether a process of the tree has changed it."""
         self.order = replace(order, env={})  # the program has its environment; do not keep secrets in memory
         self.warden: WardenProcess | None = launched.warden
         """None once the tree has ended, because the warden may then have another; kept if processes are left."""
@@ -99,6 +99,7 @@ class Terminal:
         self._start_id: int | None = order.id
         self._stops: list[tuple[Connection, int]] = []
         self._reported_unrecorded = False
+        self._altered = False
         self._loop, self._growth, self._channel = loop, growth, channel
         self._on_idle = on_idle
         loop.watch(launched.warden.link.fileno(), READ, self._on_link)
@@ -218,7 +219,7 @@ class Terminal:
     def _release_warden(self, warden: WardenProcess) -> None:
         self._loop.watch(warden.link.fileno(), 0, self._on_link)
         self.warden = self.stuck_at = None
-        self._on_idle(warden)
+        self._on_idle(warden, self._altered)
 
     def _on_warden(self, message: FromWarden) -> None:
         match message:
@@ -228,7 +229,8 @@ class Terminal:
                 self._never_ran(why)
             case LeaderLeft(exit):
                 self._on_leader_left(exit)
-            case TreeEnded(report):
+            case TreeEnded(report, altered):
+                self._altered = altered
                 self._on_tree_ended(report)
 
     def _on_launched(self, pid: int) -> None:
@@ -448,7 +450,7 @@ class Terminals:
             if process is not None:
                 self._orphans.spared.add(process.pid)
 
-    def _on_idle(self, process: WardenProcess) -> None:
+    def _on_idle(self, process: WardenProcess, altered: bool) -> None:
         """Keep a warden whose tree has ended for the next order, or end it."""
         is_reaped = (
             self._by_warden.pop(process.pid, None) is None
@@ -456,7 +458,7 @@ class Terminals:
         self._fork_at = None
         if is_reaped:
             process.link.close()
-        elif not self._launcher.keep(process):
+        elif altered or not self._launcher.keep(process):
             process.kill()
             process.link.close()
         self._drop_ended()

@@ -48,6 +48,8 @@ class LeaderLeft:
 @dataclass(frozen=True, slots=True)
 class TreeEnded:
     report: Report
+    altered: bool = False
+    """A process of the tree has changed the warden, so it must not get another order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class Warden:
         self._descriptors: list[int] = []
         self._tree: Tree | None = None
         self._keeper_gone = False
+        self._keyring = system.session_keyring()
 
     def serve(self, order: Start | None, stdio: tuple[int, ...]) -> None:
         """Run until the keeper is gone, or until a tree cannot be ended."""
@@ -190,7 +193,7 @@ class Warden:
             self._send(LeaderLeft(left))
         report = tree.advance(is_gone)
         if report is not None:
-            self._send(TreeEnded(report))
+            self._send(TreeEnded(report, altered=system.session_keyring() != self._keyring))
             self._tree = None
         return report is None or is_gone
 
