@@ -48,10 +48,18 @@ def authorization(web: Web) -> Authorization:
 async def browse(url: str, **changes: str) -> httpx.Response:
     """Open a link as a browser does, with changes to what comes back to Handrail."""
     async with httpx.AsyncClient(verify=False, timeout=BOUND) as http:
-        asked = await http.get(url)
+        asked = await http.get(await follow(url))
         back = urlsplit(asked.headers["location"])
         query = {name: values[0] for name, values in parse_qs(back.query).items()} | changes
         return await http.get(f"{back.scheme}://{back.netloc}{back.path}", params=query)
+
+
+async def follow(url: str) -> str:
+    """The address of the authorization server that Handrail's link leads to."""
+    async with httpx.AsyncClient(timeout=BOUND) as http:
+        begun = await http.get(url)
+    assert begun.status_code == 302, begun.text
+    return begun.headers["location"]
 
 
 async def sign_in(person: Person) -> httpx.Response:
@@ -122,13 +130,14 @@ async def test_a_token_is_renewed_and_one_that_cannot_be_asks_for_a_sign_in(
 
 async def test_only_the_browser_of_this_sign_in_ends_it(person: Person, authorization: Authorization) -> None:
     url = await begin(person)
+    way = await follow(url)
     stranger = await browse(url, state="guessed")
     pending = await state(person)
     other = await browse(url, iss="https://other.example")
     failed = await state(person)
     async with httpx.AsyncClient(verify=False) as http:
         with pytest.raises(httpx.ConnectError):
-            await http.get(parse_qs(urlsplit(url).query)["redirect_uri"][0])
+            await http.get(parse_qs(urlsplit(way).query)["redirect_uri"][0])
 
     assert (stranger.status_code, pending["state"]) == (400, "pending")
     assert other.status_code == 400
@@ -140,7 +149,7 @@ async def test_nonsense_on_the_way_back_does_not_end_a_sign_in(
     person: Person, authorization: Authorization
 ) -> None:
     url = await begin(person)
-    back = urlsplit(parse_qs(urlsplit(url).query)["redirect_uri"][0])
+    back = urlsplit(url)
     stream = await anyio.connect_tcp(str(back.hostname), int(back.port or 0))
     async with stream:
         await stream.send(b"GET //[ HTTP/1.1\r\n\r\n")

@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.support.mcp_servers.over_http import http_servers
 from tests.support.route_table import targets
-from tests.support.user_account import Account, until
+from tests.support.user_account import CONFIG, Account, until
 from trio.testing import MockClock
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
@@ -155,6 +156,85 @@ def test_a_link_that_a_command_reads_signs_in_the_browser_that_was_opened_and_no
     assert told["on its way"] != "signed in"
     until((place / "signed").exists, "the browser is signed in")
     assert redeem(account, printed)[0] == 200, "a link that was only printed may be opened elsewhere"
+
+
+SERVER_BROWSER = """
+import os, sys, time, urllib.error, urllib.request
+place, link = sys.argv[1:]
+class Stay(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+def follow(url):
+    try:
+        return urllib.request.build_opener(Stay).open(url).read().decode()
+    except urllib.error.HTTPError as answer:
+        return answer.headers["location"] or answer.read().decode()
+back = follow(follow(link))
+open(place + "/history", "w").write(back)  # as a browser's own files
+while not open(place + "/tried").read():
+    time.sleep(0.01)
+open(place + "/signed", "w").write(follow(back))
+"""
+SERVER_THIEF = """
+import ctypes, glob, json, os, re, sys, time, urllib.error, urllib.request
+
+def find_link():
+    while True:
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                words = open(path).read().split(chr(0))
+            except OSError:
+                continue
+            for word in words:
+                if "http://127.0.0.1:" in word and "ticket=" in word:
+                    return word
+        time.sleep(0.001)
+
+def ask(url):
+    try:
+        return urllib.request.urlopen(url).read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.read().decode()
+
+place = sys.argv[1]
+link = find_link()
+told = {"link": link, "begin": ask(link)}
+while not os.path.exists(place + "/history") or not open(place + "/history").read():
+    time.sleep(0.01)
+back = re.sub("code=[^&]+", "code=of-the-thief", open(place + "/history").read())
+told["back"] = ask(back)
+ctypes.CDLL(None).prctl(4, 0)
+told["hidden"] = [ask(link), ask(back)]
+open(place + "/tried", "w").write(json.dumps(told))
+"""
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(180)
+def test_a_command_that_reads_the_arguments_of_a_browser_signs_no_server_in(new_account: New) -> None:
+    """It could sign the server in to its own account, to which the person's data would go."""
+    account = new_account()
+    with http_servers() as web:
+        config = f'[[servers]]\nname = "private"\nurl = "{web.url("private")}"\n'
+        account.write(account.home / "config.toml", CONFIG + config)
+        account.start()
+        place, python = account.workspace, account.python
+        browser = account.write(place / "browser.py", SERVER_BROWSER)
+        thief = account.write(place / "thief.py", SERVER_THIEF)
+        tried = account.write(place / "tried", "")
+        line = f"{python} {thief} {place}"
+        asked = account.call(account.credential(), "execute_command", command=line, background=True)
+        account.allow(asked["call_id"], account.sign_in())
+        account.environment = {"DISPLAY": ":9", "BROWSER": f"{python} {browser} {place} %s &"}
+        done = account.handrail("servers", "login", "private")
+        told = json.loads(until(tried.read_text, "the thief tries"))
+    assert "signed in" in done.stdout, (done, told)
+    assert "You are signed in to private" in (place / "signed").read_text()
+    assert "state=" not in told["link"]
+    assert "Handrail started the program" in told["begin"], told
+    assert "Handrail started the program" in told["back"], told
+    assert all("could not be recognised" in each for each in told["hidden"]), told
+    assert [grant["grant_type"] for grant in web.authorization.grants] == ["authorization_code"]
 
 
 @pytest.mark.e2e

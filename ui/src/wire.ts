@@ -5224,6 +5224,17 @@ export interface components {
             running: components["schemas"]["ServerProcessView"][];
         };
         /**
+         * ServerLoginBody
+         * @description Who the link is for.
+         */
+        ServerLoginBody: {
+            /**
+             * Local
+             * @default false
+             */
+            local: boolean;
+        };
+        /**
          * ServerLoginLink
          * @description Where a person signs in.
          */
@@ -10322,7 +10333,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ServerLoginBody"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {

@@ -1538,6 +1538,10 @@ class ServerLogView(TypedDict):
     running: list[ServerProcessView]
 
 
+class ServerLoginBody(TypedDict):
+    local: NotRequired[bool]
+
+
 class ServerLoginLink(TypedDict):
     seconds: float
     url: str
@@ -2315,7 +2319,9 @@ class Post(Protocol):
     @overload
     def __call__(self, a: Literal["folders"], b: Literal["trust"], /, *, body: FolderBody) -> FolderView: ...
     @overload
-    def __call__(self, a: Literal["logins"], b: str, /) -> ServerLoginLink: ...
+    def __call__(
+        self, a: Literal["logins"], b: str, /, *, body: ServerLoginBody | None
+    ) -> ServerLoginLink: ...
     @overload
     def __call__(
         self, a: Literal["operations"], b: str, c: Literal["activities"], d: str, e: Literal["cancel"], /

@@ -1,7 +1,8 @@
 """Sign-ins of a person to MCP servers over HTTP, with OAuth: the way through the browser, and the tokens that come of it.
 
 Tokens are in the secret store, belong to the address of one server, and go to that server and its authorization server
-only. The browser comes back to a listener on loopback, which is there while a sign-in is under way.
+only. The browser begins at a listener on loopback, which sends it on to the authorization server, and comes back to it. So
+no program is started with the `state` of a sign-in in its arguments, where every process can read it.
 """
 
 import json
@@ -11,8 +12,9 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, field
 from html import escape
+from http import HTTPStatus
 from typing import Literal
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 import anyio
 import httpx2
@@ -47,6 +49,9 @@ RENEW_SECONDS = 30.0
 ACCEPTED_MAX = 16
 """Connections of browsers at a time."""
 
+Address = tuple[str, int]
+RefusalOfPeer = Callable[[Address, Address], str | None]
+"""Why the process at the client's end of a connection may not take part in a sign-in; None if it may. Blocks."""
 SignInState = Literal["none", "needed", "pending", "done"]
 """Nobody asked for one; the server wants one; a person is at it; there is one."""
 
@@ -89,6 +94,9 @@ class _Attempt:
     server: AuthorizationServer
     id: ClientId
     request: AuthorizationRequest
+    refuse: RefusalOfPeer
+    ticket: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    """Begins the sign-in in a browser, and does not end it."""
 
 
 class OAuthSignIns:
@@ -157,15 +165,18 @@ class OAuthSignIns:
         await self._keep(sign_in, renewed)
         return renewed
 
-    async def begin(self, name: str) -> str:
-        """Begin a sign-in; the link for the person's browser. An earlier one that is under way ends. Raises OAuthError."""
+    async def begin(self, name: str, refuse: RefusalOfPeer) -> str:
+        """Begin a sign-in; the link for the person's browser. An earlier one that is under way ends. Raises OAuthError.
+
+        `refuse` is asked about each process that uses the link, or says that it comes back.
+        """
         group = self._group()
         if group is None:
             raise OAuthError("Handrail is just starting, or ending.")
         sign_in = await self._load(name)
         if sign_in.pending is not None:
             sign_in.pending.cancel()
-        return await group.start(self._sign_in, sign_in)
+        return await group.start(self._sign_in, sign_in, refuse)
 
     async def forget(self, name: str) -> bool:
         """Delete the tokens; whether there were any."""
@@ -177,7 +188,9 @@ class OAuthSignIns:
             await self._keep(sign_in, None)
         return had_tokens
 
-    async def _sign_in(self, sign_in: _SignIn, *, task_status: TaskStatus[str]) -> None:
+    async def _sign_in(
+        self, sign_in: _SignIn, refuse: RefusalOfPeer, *, task_status: TaskStatus[str]
+    ) -> None:
         section, is_told = sign_in.section, False
         with anyio.move_on_after(SIGN_IN_SECONDS) as scope:
             sign_in.pending, sign_in.problem = scope, ""
@@ -185,9 +198,9 @@ class OAuthSignIns:
                 async with await self._connect(section.url) as http:
                     listener = await _listen(section)
                     async with listener:
-                        port = listener.extra(SocketAttribute.local_port)
-                        attempt = await self._prepare(sign_in, http, f"http://{HOST}:{port}/callback")
-                        task_status.started(attempt.request.url)
+                        origin = f"http://{HOST}:{listener.extra(SocketAttribute.local_port)}"
+                        attempt = await self._prepare(sign_in, http, f"{origin}{_BACK}", refuse)
+                        task_status.started(f"{origin}{_BEGIN}?ticket={attempt.ticket}")
                         is_told = True
                         await self._wait_for_browser(listener, sign_in, attempt)
             except OAuthError as problem:
@@ -207,14 +220,16 @@ class OAuthSignIns:
         if scope.cancelled_caught and anyio.current_time() >= scope.deadline:
             sign_in.problem = "Nobody signed in in time."
 
-    async def _prepare(self, sign_in: _SignIn, http: httpx2.AsyncClient, redirect_uri: str) -> _Attempt:
+    async def _prepare(
+        self, sign_in: _SignIn, http: httpx2.AsyncClient, redirect_uri: str, refuse: RefusalOfPeer
+    ) -> _Attempt:
         section = sign_in.section
         client = OAuthClient(section.name, section.url, http)
         server = await client.discover(sign_in.challenge or await _probe(http, section.url))
         known = await self._find_client_id(section)
         known = known or await client.register(server, redirect_uri)
         request = client.build_request(server, known, redirect_uri, section.oauth.scope or server.scope)
-        return _Attempt(client=client, server=server, id=known, request=request)
+        return _Attempt(client=client, server=server, id=known, request=request, refuse=refuse)
 
     async def _find_client_id(self, section: McpServerSection) -> ClientId | None:
         """The client id of the configuration. Raises OAuthError."""
@@ -238,11 +253,19 @@ class OAuthSignIns:
 
             async def answer(stream: SocketStream) -> None:
                 async with limiter, stream:
-                    query = await _read_query(stream)
-                    if query is None or not secrets.compare_digest(
-                        query.get("state", "").encode(), attempt.request.state.encode()
+                    path, query = await _read_request(stream)
+                    is_begin = path == _BEGIN and _is_same(query, "ticket", attempt.ticket)
+                    if not is_begin and not (
+                        path == _BACK and _is_same(query, "state", attempt.request.state)
                     ):
                         await _reply(stream, 400, "This is not the sign-in that Handrail waits for.")
+                        return
+                    refusal = await _find_refusal(stream, attempt.refuse)
+                    if refusal is not None:
+                        await _reply(stream, 403, refusal)
+                        return
+                    if is_begin:
+                        await _reply(stream, 302, "", location=attempt.request.url)
                         return
                     try:
                         await self._finish(sign_in, attempt, query)
@@ -364,31 +387,52 @@ async def _listen(section: McpServerSection) -> anyio.abc.Listener[SocketStream]
     return multi.listeners[0]
 
 
-async def _read_query(stream: SocketStream) -> dict[str, str] | None:
-    """The query of a browser's request for the callback; None for any other request."""
+_BEGIN, _BACK = "/begin", "/callback"
+
+
+def _is_same(query: Mapping[str, str], name: str, value: str) -> bool:
+    return secrets.compare_digest(query.get(name, "").encode(), value.encode())
+
+
+async def _find_refusal(stream: SocketStream, refuse: RefusalOfPeer) -> str | None:
+    client, server = (
+        stream.extra(end)[:2] for end in (SocketAttribute.remote_address, SocketAttribute.local_address)
+    )
+    return await to_thread.run_sync(refuse, client, server, abandon_on_cancel=True)
+
+
+async def _read_request(stream: SocketStream) -> tuple[str, dict[str, str]]:
+    """The path and the query of a browser's request; an empty path if it is not one."""
     data = b""
     try:
         with anyio.fail_after(REQUEST_SECONDS):
             while b"\r\n\r\n" not in data:
                 data += await stream.receive()
                 if len(data) > REQUEST_MAX:
-                    return None
+                    return "", {}
     except (TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError):
-        return None
+        return "", {}
     words = data.split(b"\r\n", 1)[0].decode("ascii", errors="replace").split(" ")
-    path, _, query = words[1].partition("?") if len(words) == 3 else ("", "", "")
-    if words[0] != "GET" or path != "/callback":
-        return None
-    return {name: values[0] for name, values in parse_qs(query).items()}
+    path, _, query = words[1].partition("?") if len(words) == 3 and words[0] == "GET" else ("", "", "")
+    return path, {name: values[0] for name, values in parse_qs(query).items()}
 
 
-async def _reply(stream: SocketStream, status: int, words: str) -> None:
+def _build_location(url: str) -> str:
+    """The header of a redirect; the address comes in part from the authorization server's own description."""
+    return f"location: {quote(url, safe=_KEPT)}\r\n" if url else ""
+
+
+_KEPT = "%:/?#[]@!$&'()*+,;=~"
+
+
+async def _reply(stream: SocketStream, status: int, words: str, location: str = "") -> None:
     page = (
         "<!doctype html><html lang=en><meta charset=utf-8><title>Handrail</title>"
         f"<body style='font: 16px system-ui; margin: 4rem'><p>{escape(words)}</p><p>You can close this page.</p>"
     ).encode()
     head = (
-        f"HTTP/1.1 {status} {'OK' if status == 200 else 'Bad Request'}\r\ncontent-type: text/html; charset=utf-8\r\n"
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/html; charset=utf-8\r\n"
+        f"{_build_location(location)}"
         f"content-length: {len(page)}\r\nconnection: close\r\ncache-control: no-store\r\nreferrer-policy: no-referrer\r\n"
         "content-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\n\r\n"
     )

@@ -14,7 +14,7 @@ from handrail.cli.client import Link, reach
 from handrail.cli.failure import Failure
 from handrail.cli.render.formats import find_by_prefix
 from handrail.cli.render.output import say
-from handrail.cli.web_browser import open_in_browser
+from handrail.cli.web_browser import has_display, open_in_browser
 
 if TYPE_CHECKING:
     from handrail.cli.wire import ServerLoginView
@@ -34,8 +34,9 @@ def login(
     """Sign in to a server over HTTP, in the browser. Tokens are kept like secrets."""
     with reach("person") as link:
         found = _find_name(link, name)
-        begun = link.post("logins", found)
-        if not only_print and open_in_browser(begun["url"]):
+        opens = not only_print and has_display()
+        begun = link.post("logins", found, body={"local": opens})
+        if opens and open_in_browser(begun["url"]):
             say(f"Your browser shows the sign-in to {found}. If it does not, open this on this machine:")
         else:
             say(f"Open this in a browser on this machine, to sign in to {found}:")
