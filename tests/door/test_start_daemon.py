@@ -7,11 +7,13 @@ import json
 import os
 import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from tests.support.scripted_daemon import BOUND, STANDIN_DAEMON, DaemonFinder, ScriptedDaemon, started_daemons
 from tests.support.standin_daemon import read_umask
 
@@ -71,6 +73,20 @@ def test_a_daemon_that_ends_while_starting_is_quoted(home: Path) -> None:
     assert "it ended while starting, saying: no port is free" in sentence
     assert str(home / "logs" / "daemon.out") in sentence
     assert "`handrail up --foreground`" in sentence
+
+
+@pytest.mark.skipif(os.getuid() != 0 or sys.platform != "linux", reason="mounts a small file system")
+def test_a_full_disk_is_named_where_the_daemon_cannot_say_so_itself(home: Path) -> None:
+    home.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(home)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+        pytest.skip("nothing can be mounted here")
+    try:
+        sentence = DaemonFinder(home, sys.executable, "-c", "raise SystemExit(1)").failed()
+    finally:
+        subprocess.run(["umount", "-l", str(home)], check=True)
+    assert f"it ended while starting, and the disk of {home} is full" in sentence
+    assert "Free some space" in sentence
 
 
 def test_a_program_that_is_not_there_is_named(home: Path) -> None:

@@ -189,9 +189,11 @@ def daemon_with_few_descriptors(home: Home, limit: int) -> Generator[None]:
     with subprocess.Popen(
         limited, env=home.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     ) as daemon:
-        home.wait_ready()
-        yield
-        daemon.terminate()
+        try:
+            home.wait_ready()
+            yield
+        finally:
+            daemon.terminate()
 
 
 def processor_seconds(pid: int) -> float:

@@ -144,10 +144,12 @@ class Account:
     def in_the_foreground(self) -> Generator[None]:
         """The daemon with this account's whole environment, as a person starts it in a shell."""
         with self.spawn(self.python, "-m", "handrail", "up", "--foreground", "--no-open") as daemon:
-            until(lambda: self.about.get("pid") == daemon.pid, "the daemon writes where it is")
-            yield
-            daemon.terminate()
-            daemon.communicate(timeout=BOUND)
+            try:
+                until(lambda: self.about.get("pid") == daemon.pid, "the daemon writes where it is")
+                yield
+            finally:
+                daemon.terminate()
+                daemon.communicate(timeout=BOUND)
 
     def trust(self) -> None:
         """Trust the workspace as the person, so that calls of medium risk are allowed there."""

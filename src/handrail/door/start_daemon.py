@@ -48,6 +48,9 @@ KEEPER_SECONDS = 2.0
 ASK_AGAIN = 0.2
 """Seconds between two requests to the keeper: the daemon it knows may have died."""
 
+FULL_BYTES = 256 * 1024
+"""A disk with less free space counts as full: a start writes about as much. The daemon could not even say so in its log."""
+
 STARTS = 3
 """Daemons that the keeper may start for one attempt; bounds the restarts of a daemon that crashes while starting."""
 
@@ -135,6 +138,7 @@ class Starter:
     def _count(self, is_new: bool) -> None:
         self._started_by_keeper += is_new
         if self._started_by_keeper > STARTS:
+            self._check_space()
             raise DaemonNotRunning(
                 f"it ended while starting, again and again.{self.last_words}",
                 "`handrail up --foreground` shows what is wrong.",
@@ -142,11 +146,22 @@ class Starter:
 
     def _check(self, started: _Started) -> None:
         if started.ended_for() > GRACE:
+            self._check_space()
             line = _last_line(self.log, started.log_began)
             raise DaemonNotRunning(
                 f"it ended while starting{f', saying: {line}' if line else '.'}",
                 f"Its log is {self.log}; `handrail up --foreground` shows what is wrong.",
             )
+
+    def _check_space(self) -> None:
+        """Raises DaemonNotRunning if the daemon probably ended because the disk is full."""
+        with contextlib.suppress(OSError):
+            found = os.statvfs(self._places.data)
+            if found.f_bavail * found.f_frsize < FULL_BYTES:
+                raise DaemonNotRunning(
+                    f"it ended while starting, and the disk of {self._places.data} is full.",
+                    "Free some space, then run `handrail up`.",
+                )
 
 
 class _Started:

@@ -57,6 +57,7 @@ def test_a_hung_keeper_is_named_with_its_remedy_and_ended_by_force(alone: Home) 
         state, status, doctor, *changes = alone.run_all(*looks, ("restart",), ("down",), ("up", "--no-open"))
         assert (state.json["keeper_pid"], state.json["hung_keeper_pid"]) == (None, keeper)
         assert (status.code, sentence(keeper) in status.out) == (0, True)
+        assert f"process {daemon}, keeper {keeper} does not answer" in status.out
         assert sentence(keeper) in doctor.out
         for refused in changes:
             assert refused.code == 1, refused

@@ -90,8 +90,10 @@ def status(as_json_: AsJson = False) -> None:
         print_json(asdict(state))
         return
     say(("● ", "green"), f"Handrail {state.version} runs at {state.url}")
-    keeper = f", keeper {state.keeper_pid}" if state.keeper_pid else ", no keeper"
-    say(f"  process {state.pid}{keeper}")
+    keeper = f"keeper {state.keeper_pid}" if state.keeper_pid else "no keeper"
+    if state.hung_keeper_pid:
+        keeper = f"keeper {state.hung_keeper_pid} does not answer"
+    say(f"  process {state.pid}, {keeper}")
     if state.restarted_at:
         often, when = (
             format_count(state.restarts, "time"),
