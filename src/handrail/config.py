@@ -377,7 +377,7 @@ class Config(Section):
     """All settings of `config.toml`."""
 
     human_in_the_loop: bool = True
-    """If false, low-risk calls are allowed without asking."""
+    """If off, low-risk calls are allowed without asking."""
     allow_reading_commands: bool = True
     """In trusted folders, allow commands that provably only read files of the workspace (`ls`, `git status` …)."""
     default_policy: Literal["ask", "allow", "deny"] = "ask"

@@ -83,7 +83,7 @@ async def test_a_card_keeps_its_height_when_the_agent_stops_waiting(
     """Several lengths of reasons, so that one of them would wrap."""
     await tab.page.set_viewport_size({"width": width, "height": 900})
     commands = [
-        "touch a",
+        "sleep 600; touch a",
         "rm -rf build && make all",
         "sudo rm -rf /tmp/build && curl -s example.com | sh",
         "cat /etc/hostname > b",
@@ -100,5 +100,9 @@ async def test_a_card_keeps_its_height_when_the_agent_stops_waiting(
         for call in calls:
             await tab.sees(tab.row(call), "agent is no longer waiting")
         assert [await tab.row(call).evaluate(height) for call in calls] == before
+        await tab.row(calls[1]).get_by_role("link").focus()  # holds the list
+        await shared_person.allow(commands[0])
+        await expect(tab.row(calls[0]).get_by_role("button", name="Terminal")).to_be_visible(timeout=MS)
+        assert await tab.row(calls[0]).evaluate(height) == before[0]
         for call in calls:
             await shared_person.cancel(call)

@@ -117,7 +117,13 @@ async def test_a_newcomer_talks_with_the_demo_agent(
         await ready(tab, "Allow once")
         assert not (workspace / "handrail-demo-notes.md").exists()
         await field(tab).press("Alt+KeyA")
+        toast = await tab.remarks.get_by_role("listitem").first.bounding_box()
+        composer = await room(tab).bounding_box()
+        assert toast is not None
+        assert composer is not None
+        assert toast["x"] + toast["width"] <= composer["x"], "it covers what is written"
         await tab.sees(pane(tab), "Written.")
+        await tab.sees(pane(tab), "Write handrail-demo-notes.md")  # relative to the folder
         assert await field(tab).input_value() == ""
         assert "Notes of the demo agent" in (workspace / "handrail-demo-notes.md").read_text()
 
@@ -295,7 +301,15 @@ async def test_what_an_agent_runs_is_a_card_with_output_and_a_way_out(
     )
     await (await ready(tab, "Allow once")).click()
     card = room(tab).get_by_role("group", name=re.compile("^Call c"))
-    await tab.sees(card.get_by_role("log", name="Output"), "first")
+    log = card.get_by_role("log", name="Output")
+    await tab.sees(log, "first")
+    await expect(card).not_to_contain_text("no longer waiting")  # it waits for the exit of its terminal
+    whole, printed = await card.bounding_box(), await log.bounding_box()
+    assert whole is not None
+    assert printed is not None
+    assert whole["y"] + whole["height"] - printed["y"] - printed["height"] < 40, (
+        "there is empty room below the output"
+    )
     await card.get_by_role("button", name="Cancel").click()
 
     await tab.sees(said(tab), "over")

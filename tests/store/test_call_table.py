@@ -64,7 +64,9 @@ async def ids(table: CallTable, q: str, **given: object) -> str:
 async def test_a_query_finds_calls_by_fields_words_phrases_and_their_negation(kept: JournalFiles) -> None:
     expected = {
         "": "c4 c3 c2 c1",
-        "status:failed": "c1",
+        "status:failed": "c2 c1",
+        "status:done": "",
+        "-status:failed": "c4 c3",
         "status:open": "c4 c3",
         "status:waiting": "c4",
         "status:running": "c3",
@@ -121,9 +123,9 @@ async def test_pages_keep_their_rows_in_every_order_and_chips_count_each_status(
         assert await ids(table, "", sort="agent") == "c3 c2 c4 c1"
         assert (await ids(table, "", sort="waited")).split()[0] == "c4"
         counts = await table.counts("status:failed")
-        assert counts.total == 1
-        assert counts.statuses == {"failed": 1, "done": 1, "running": 1, "waiting": 1}
-        assert (await table.counts("codex")).statuses == {"done": 1, "running": 1}
+        assert counts.total == 2
+        assert counts.statuses == {"failed": 2, "running": 1, "waiting": 1}
+        assert (await table.counts("codex")).statuses == {"failed": 1, "running": 1}
 
 
 async def test_a_word_that_is_everywhere_is_found_page_by_page_from_the_newest_texts(

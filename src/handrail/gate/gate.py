@@ -208,7 +208,7 @@ class Gate:
         if isinstance(parsed, str):
             self.settle(call, Outcome(ending="failed", by=HANDRAIL, message=parsed), stopped=True)
         else:
-            call.title = parsed.tool.display(parsed.input)
+            call.title = parsed.tool.title_for(parsed.input, call.caller)
             self._group.start_soon(self._run_call, call, partial(self.pipeline.resume, call, call.approval))
 
     def restore_allowed(self, call: Call, approval: Approval) -> bool:
@@ -329,7 +329,7 @@ class Gate:
 
     def _open(self, request: Request, parsed: ParsedCall | str) -> Call:
         name = cut_name(request.tool)
-        title = name if isinstance(parsed, str) else parsed.tool.display(parsed.input)
+        title = name if isinstance(parsed, str) else parsed.tool.title_for(parsed.input, request.caller)
         assurance = "bound" if isinstance(parsed, str) else parsed.tool.assurance
         call = Call.open(self.journal, name, title, request.input, request.caller, assurance)
         self.open[call.id] = call

@@ -206,6 +206,8 @@ class Tool(ABC, Generic[InputT, PlanT]):
     """Who does the work: `bound` is Handrail, `forwarded` an MCP server, `advisory` is the agent, after it asked."""
     edits: ClassVar[bool] = True
     """A person may edit its input before allowing it."""
+    shows_path: ClassVar[bool] = False
+    """`display` shows the field `path`."""
 
     def refuse_edit(self, asked: Json, edited: Json | None = None) -> str:
         """Why a person cannot edit the input `asked`, as a sentence; empty if they can. With `edited`: not like this."""
@@ -218,6 +220,12 @@ class Tool(ABC, Generic[InputT, PlanT]):
     @abstractmethod
     def display(self, input: InputT) -> str:
         """A short line for lists: verb and object, or the command itself."""
+
+    def title_for(self, input: InputT, caller: Caller) -> str:
+        """The title of a call. A path in the workspace is relative to it, so that a narrow list shows the file's name."""
+        path = getattr(input, "path", "") if self.shows_path and caller.workspace else ""
+        inner = path.removeprefix(f"{caller.workspace}/")
+        return self.display(input.model_copy(update={"path": inner}) if inner else input)
 
     @abstractmethod
     async def plan(self, input: InputT, caller: Caller) -> PlanT:

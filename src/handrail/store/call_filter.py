@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 from handrail.store.actor import NOBODY, PERSON
 from handrail.store.approvals import IS_OPEN
+from handrail.store.calls import EXIT_FAILED
 from handrail.store.query import Value, Where
 from handrail.store.search_query import ENDED, OPEN, Term
 
@@ -57,6 +58,10 @@ def _status(value: str) -> tuple[str, tuple[Value, ...]]:
         return "calls.ending IS NULL", ()
     if value == "ended":
         return "calls.ending IS NOT NULL", ()
+    if value == "failed":
+        return f"(calls.ending = 'failed' OR {EXIT_FAILED})", ()
+    if value == "done":
+        return "(calls.ending = 'done' AND coalesce(calls.exit_code, 0) = 0 AND calls.signal IS NULL)", ()
     if value in ENDED:
         return "calls.ending = ?", (value,)
     asked = "EXISTS" if value == OPEN[0] else "NOT EXISTS"

@@ -209,7 +209,7 @@ class CallCounts(Queries):
     """Counts over many calls."""
 
     async def by_status(self, where: Where) -> dict[Status, int]:
-        """Count calls by their ending, which an index can do; only the status of open ones is derived."""
+        """Count calls as their rows show them: a command that ended with 1 has failed. Indexes do it for calls that ended."""
         sql = f"SELECT calls.ending, count(*) FROM calls{where} GROUP BY 1"
         counts = dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
         if counts.pop(None, 0):
@@ -217,7 +217,13 @@ class CallCounts(Queries):
             still_open.plain("calls.ending IS NULL")
             sql = f"SELECT {STATUS}, count(*) FROM calls{still_open} GROUP BY 1"
             counts |= dict(await self._all(lambda row: (row[0], int(row[1])), sql, where.values))
-        return counts
+        failed = where.copy()
+        failed.plain(EXIT_FAILED)
+        exits = (
+            await self._all(lambda row: int(row[0]), f"SELECT count(*) FROM calls{failed}", where.values)
+        )[0]
+        counts |= {"done": counts.get("done", 0) - exits, "failed": counts.get("failed", 0) + exits}
+        return {status: count for status, count in counts.items() if count}
 
     async def by_server(self, since: int) -> dict[str, ServerCounts]:
         """Count the calls of the tools of each MCP server that were opened since then, among the latest calls."""
@@ -350,6 +356,8 @@ _OPEN = ("waiting", "running")
 STATUS = f"""coalesce(calls.ending, CASE WHEN EXISTS (
     SELECT 1 FROM approvals WHERE approvals.call = calls.id AND {IS_OPEN}
 ) THEN 'waiting' ELSE 'running' END)"""
+EXIT_FAILED = "(calls.ending = 'done' AND (calls.exit_code <> 0 OR calls.signal IS NOT NULL))"
+"""A command that failed in a call that did not: lists show it as failed. The condition of an index."""
 _ANSWER = ", ".join(
     f"(SELECT approvals.{column} FROM approvals WHERE approvals.id = calls.approval) AS {name}"
     for column, name in (

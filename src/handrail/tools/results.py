@@ -43,6 +43,16 @@ def printable_line(text: str, limit: int = 80) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def printable_path(path: str) -> str:
+    """One printable line with the end of a path: its last names say more than its first."""
+    shown = printable_line(path[-PATH_MAX:])
+    return shown if len(path) <= PATH_MAX else f"…{shown[1:]}"
+
+
+PATH_MAX = 80
+"""Characters of a path in a title: a longer one leaves no room beside it."""
+
+
 def count_text(count: int, noun: str) -> str:
     """`1 line`, `2 lines`, `1,000 matches`."""
     plural = f"{noun}es" if noun.endswith(("ch", "s", "x")) else f"{noun}s"

@@ -1,4 +1,4 @@
--- handrail.db: user_version 12
+-- handrail.db: user_version 13
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -23,6 +23,8 @@ CREATE INDEX calls_by_operation ON calls (operation, opened_seq) WHERE operation
 CREATE INDEX calls_by_thread ON calls (thread, opened_seq) WHERE thread IS NOT NULL;
 
 CREATE INDEX calls_by_tool ON calls (tool, opened_seq);
+
+CREATE INDEX calls_failed_exit ON calls (opened_seq) WHERE (ending = 'done' AND (exit_code <> 0 OR signal IS NOT NULL));
 
 CREATE INDEX calls_open ON calls (opened_seq) WHERE ending IS NULL;
 

@@ -548,3 +548,11 @@ async def test_their_lines_in_lists_are_verb_and_object(desk: ToolRunner) -> Non
         desk.gate.toolbox["write_file"].display(WriteFileInput(path="notes.md", content=""))
         == "Write notes.md"
     )
+
+
+async def test_a_title_has_a_path_relative_to_the_workspace(desk: ToolRunner) -> None:
+    """Agents name files by their absolute paths: a list would cut the file's own name off."""
+    inside = await desk.waiting("write_file", path=str(desk.root / "src" / "a.txt"), content="")
+    assert inside.title == "Write src/a.txt"
+    outside = await desk.waiting("write_file", path="/handrail-outside.txt", content="")
+    assert outside.title == "Write /handrail-outside.txt"

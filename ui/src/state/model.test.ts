@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { ApprovalView, Event, EventOf, LiveEntries, State } from "../api/types.ts";
-import { buildSections, freezeSections, nextAfter, pinSection, sectionHeadings, terminalsNeedingInput } from "../features/inbox/sections.ts";
+import { buildSections, freezeSections, nextAfter, openCalls, pinSection, sectionHeadings, terminalsNeedingInput } from "../features/inbox/sections.ts";
 import { callStatus } from "../lib/callText.ts";
 import { runningSince } from "../lib/callTimes.ts";
 import { advance, type Model, modelFromState, withFetchedFacts } from "./model.ts";
@@ -88,6 +88,7 @@ test("an agent asking after its own calls is no news, but is on record", () => {
   const model = then(empty(), opened("c1"), started);
   assert.deepEqual(buildSections(model), { needs: [], running: [], recent: [] });
   assert.equal(model.calls.get("c1")?.status, "running");
+  assert.deepEqual(openCalls(then(model, opened("c2"))).map(({ id }) => id), ["c2"]);
   assert.deepEqual(buildSections(then(model, settled("c1"))).recent, []);
 });
 

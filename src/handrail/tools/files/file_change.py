@@ -23,7 +23,7 @@ from handrail.tools.files.diff import Diff, unified
 from handrail.tools.files.encoding import decode, encode
 from handrail.tools.files.review import Editor, Review, review
 from handrail.tools.files.target import SIZE_MAX, Target, build_notes, changed_since, look
-from handrail.tools.results import Input, answer, count_text, printable_line
+from handrail.tools.results import Input, answer, count_text, printable_path
 from handrail.tools.workspace import Place, Workspace
 
 
@@ -275,6 +275,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
     output = ChangeOutput
     destructive = True
     completes_by_accepting = True
+    shows_path = True
     verb: ClassVar[str]
 
     def __init__(self, own: Sequence[Path], blobs: Blobs) -> None:
@@ -287,7 +288,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
         """Compute new content; `before` is None when the file does not exist. Raises Refusal."""
 
     def display(self, input: InputT) -> str:
-        return f"{self.verb} {printable_line(input.path)}"
+        return f"{self.verb} {printable_path(input.path)}"
 
     async def plan(self, input: InputT, caller: Caller) -> ChangePlan:
         place = Workspace.of(caller, self._own).place(input.path)

@@ -16,7 +16,7 @@ from handrail.store.blobs import image_mime
 from handrail.store.values import Caller, Json, PathPreview, Result
 from handrail.tools.files.encoding import split_raw
 from handrail.tools.files.line_window import CHUNK, LINE_MAX, BinaryError, Window, is_binary, read_window
-from handrail.tools.results import Format, Input, answer, count_text, printable_line
+from handrail.tools.results import Format, Input, answer, count_text, printable_path
 from handrail.tools.workspace import Place, Workspace, describe_missing
 
 LIMIT = 2000
@@ -70,12 +70,13 @@ class ReadFile(Tool[ReadFileInput, ReadPlan]):
     input = ReadFileInput
     output = ReadFileOutput
     reads_only = True
+    shows_path = True
 
     def __init__(self, own: Sequence[Path] = ()) -> None:
         self._own = tuple(own)
 
     def display(self, input: ReadFileInput) -> str:
-        return f"Read {printable_line(input.path)}"
+        return f"Read {printable_path(input.path)}"
 
     async def plan(self, input: ReadFileInput, caller: Caller) -> ReadPlan:
         place = Workspace.of(caller, self._own).place(input.path)
@@ -227,13 +228,14 @@ class ReadTextFile(Tool[ReadTextFileInput, RawPlan]):
     input = ReadTextFileInput
     output = ReadTextFileOutput
     reads_only = True
+    shows_path = True
     listed = False
 
     def __init__(self, own: Sequence[Path] = ()) -> None:
         self._own = tuple(own)
 
     def display(self, input: ReadTextFileInput) -> str:
-        return f"Read {printable_line(input.path)}"
+        return f"Read {printable_path(input.path)}"
 
     async def plan(self, input: ReadTextFileInput, caller: Caller) -> RawPlan:
         place = Workspace.of(caller, self._own).place(input.path)

@@ -20,6 +20,13 @@ test("a lane says how long it waited for the person, of the time it was at work"
   assert.equal(waitedText({ waited: 4000, active: 9000 }), "waited for you 4 of 9 seconds");
 });
 
+test("a call that only waits for another one is no work", () => {
+  const poll = { ...call("2", 0, false, 0, 90 * MINUTE), allowed_by: "rule own record" };
+  const calls = [call("1", 0, true, 2, 2 * MINUTE), poll];
+  assert.deepEqual(buildLanes(calls, () => "k", 0)[0]?.bars.map((bar) => bar.call.id), ["1"]);
+  assert.ok(lastStretch(calls, 0).to < 3 * MINUTE);
+});
+
 test("an open call ends now, and one that never ran has only waited", () => {
   const [lane] = buildLanes([call("1", 10, true, null, null)], () => "k", 40);
   assert.deepEqual(lane?.bars[0]?.waited, { from: 10, to: 40 });

@@ -1,5 +1,6 @@
 /** The lanes of the waterfall: calls of one agent or thread on a time axis, and how long they waited; pure. */
 import type { CallView } from "../../api/types.ts";
+import { isPoll } from "../inbox/sections.ts";
 
 export interface Span {
   readonly from: number;
@@ -27,9 +28,10 @@ export interface Lane {
 /** A longer pause between two calls is not work: the agent had nothing to do. */
 const PAUSE_MS = 10 * 60_000;
 
+/** Lanes of work: a call that only asks about another one is none. */
 export function buildLanes(calls: readonly CallView[], keyOf: (call: CallView) => string, now: number): Lane[] {
   const lanes = new Map<string, CallView[]>();
-  for (const call of [...calls].sort((a, b) => a.started_at - b.started_at)) lanes.set(keyOf(call), [...(lanes.get(keyOf(call)) ?? []), call]);
+  for (const call of calls.filter((one) => !isPoll(one)).sort((a, b) => a.started_at - b.started_at)) lanes.set(keyOf(call), [...(lanes.get(keyOf(call)) ?? []), call]);
   return [...lanes].map(([key, own]) => buildLane(key, own, now)).sort((a, b) => latest(b) - latest(a));
 }
 
@@ -74,7 +76,7 @@ export function waitedText({ waited, active }: Pick<Lane, "waited" | "active">):
 
 /** The last stretch of work: everything before the latest pause of half an hour is left out at first. */
 export function lastStretch(calls: readonly CallView[], now: number): Span {
-  const spans = calls.map((call) => ({ from: call.started_at, to: call.ended_at ?? now })).sort((a, b) => b.to - a.to);
+  const spans = calls.filter((call) => !isPoll(call)).map((call) => ({ from: call.started_at, to: call.ended_at ?? now })).sort((a, b) => b.to - a.to);
   let from = spans[0]?.from ?? now;
   for (const span of spans) {
     if (from - span.to > 3 * PAUSE_MS) break;

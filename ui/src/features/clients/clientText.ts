@@ -1,5 +1,5 @@
 /** Texts of connected clients, and what follows from a call being a client's own work; pure. */
-import type { Caller, ClientView, Json } from "../../api/types.ts";
+import type { Caller, CallView, ClientView, Json } from "../../api/types.ts";
 import type { StatusLabel } from "../../lib/callText.ts";
 import { visibleText } from "../../lib/visibleText.ts";
 import type { TrackedApproval } from "../../state/model.ts";
@@ -12,6 +12,11 @@ const TITLES: Record<string, string> = {
 /** Whether the client does the work itself, and only its hook asks. */
 export function isClientWork({ door }: Pick<Caller, "door">): boolean {
   return door === "hook";
+}
+
+/** Whether the agent watches the terminal of its running call by itself: ACP ends the request once the command has begun. */
+export function isWatched({ caller, status, terminal_id }: Pick<CallView, "caller" | "status" | "terminal_id">): boolean {
+  return caller.door === "acp" && status === "running" && terminal_id !== null;
 }
 
 /** The tool of calls that clients do themselves. Its input holds the client's own input, and who asks. */

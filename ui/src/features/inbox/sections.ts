@@ -3,6 +3,7 @@
  *
  * While the list is frozen, rows keep their section and place, whatever happens to their calls.
  */
+import type { CallView } from "../../api/types.ts";
 import { needsInput } from "../../lib/terminalText.ts";
 import { isOpen, type Model, type TrackedApproval, type TrackedCall, type TrackedTerminal } from "../../state/model.ts";
 
@@ -15,11 +16,16 @@ export interface Sections {
 
 export const NO_SECTIONS: Sections = { needs: [], running: [], recent: [] };
 
-/** The rule for agents that query their own calls; such calls are hidden. */
+/** The rule for agents that query their own calls; the inbox, the number of open calls and the waterfall leave them out. */
 const MAILBOX = "rule own record";
 
+/** Whether an agent only asked about its own calls. */
+export function isPoll({ allowed_by }: Pick<CallView, "allowed_by">): boolean {
+  return allowed_by === MAILBOX;
+}
+
 export function buildSections(model: Model): Sections {
-  const calls = [...model.calls.values()].filter((call) => call.allowed_by !== MAILBOX);
+  const calls = [...model.calls.values()].filter((call) => !isPoll(call));
   const asked = openApprovals(model);
   const held = terminalsNeedingInput(model).flatMap(({ call_id }) => (call_id && model.calls.has(call_id) ? [call_id] : []));
   const needs = new Set([...asked.map((approval) => approval.call_id), ...held]);
@@ -28,6 +34,11 @@ export function buildSections(model: Model): Sections {
     running: ids(calls.filter((call) => isOpen(call) && !needs.has(call.id)), (a, b) => a.started_at - b.started_at),
     recent: ids(calls.filter((call) => !isOpen(call) && !needs.has(call.id)), (a, b) => ended(b) - ended(a)),
   };
+}
+
+/** Calls without an outcome, but for an agent's questions about its own calls. */
+export function openCalls(model: Model): TrackedCall[] {
+  return [...model.calls.values()].filter((call) => isOpen(call) && !isPoll(call));
 }
 
 /** Open questions, the oldest first. */
