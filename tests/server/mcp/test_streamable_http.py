@@ -1,5 +1,6 @@
 """The sessions of each credential: a bound, and the idle one that was used least recently makes room."""
 
+import json
 import re
 import sys
 from collections.abc import AsyncGenerator
@@ -11,7 +12,8 @@ import anyio
 import anyio.lowlevel
 import httpx
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from tests.support.daemon_home import BOUND
 from tests.support.gate_world import GateWorld, gate_world
 from tests.support.hook_world import build_hooks
 from tests.support.keeper_terminals import ENV, running_keeper, until
@@ -113,6 +115,12 @@ def is_alive(pid: int) -> bool:
 @asynccontextmanager
 async def serve(here: GateWorld, servers: McpServers) -> AsyncGenerator[httpx.AsyncClient]:
     """A client of these servers over HTTP, with one credential."""
+    async with connect(await start_app(here, servers)) as http:
+        yield http
+
+
+async def start_app(here: GateWorld, servers: McpServers) -> ASGIApp:
+    """The ASGI application of these servers, with one credential."""
     mcp = StreamableHttp(servers, Callers(running=lambda _thread: None))
     await here.group.start(mcp.run)
 
@@ -120,9 +128,11 @@ async def serve(here: GateWorld, servers: McpServers) -> AsyncGenerator[httpx.As
         scope["handrail.client"] = Client(credential="k", name="idler", workspace="/w")
         await mcp(scope, receive, send)
 
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://t", headers=HEADERS) as http:
-        yield http
+    return app
+
+
+def connect(app: ASGIApp) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://t", headers=HEADERS)
 
 
 def opened(sessions: Sessions, credential: str, *names: str) -> list[str]:
@@ -205,6 +215,48 @@ async def test_a_session_that_sends_ahead_waits_and_one_that_awaits_each_answer_
                 group.start_soon(take_turn, session)
     assert ready == ["patient", "ahead", "ahead"]
     assert anyio.current_time() - began >= 2 * TURN_SECONDS
+
+
+@pytest.mark.anyio
+async def test_a_request_that_follows_the_last_byte_of_an_answer_does_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK still cleans up after the first request. With other requests in progress, the second was made to wait."""
+    monkeypatch.setattr(streamable_http, "BUSY_EASY", 1)
+    monkeypatch.setattr(streamable_http, "TURN_SECONDS", 2 * BOUND)
+    async with gate_world(tmp_path) as here:
+        app = await start_app(here, McpServers(here.gate, build_hooks(here.gate), 1))
+        hello = message(0, "initialize", clientInfo=CLIENT, protocolVersion="2025-06-18", capabilities={})
+        async with connect(app) as http:
+            session = (await http.post("/mcp", json=hello)).headers["mcp-session-id"]
+        names = {**HEADERS, "Content-Type": "application/json", "Mcp-Session-Id": session}
+        headers = [(name.lower().encode(), value.encode()) for name, value in names.items()]
+        answered: list[int] = []
+
+        async def ask(number: int) -> None:
+            async def receive() -> Message:
+                if body:
+                    return {"type": "http.request", "body": body.pop(), "more_body": False}
+                await anyio.sleep_forever()
+                raise AssertionError
+
+            async def send(part: Message) -> None:
+                if part["type"] == "http.response.body" and not part.get("more_body"):
+                    answered.append(number)
+                    if number < 3:
+                        group.start_soon(ask, number + 1)
+
+            body = [json.dumps(message(number, "ping")).encode()]
+            await app(
+                {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": headers},
+                receive,
+                send,
+            )
+
+        with anyio.fail_after(BOUND):
+            async with anyio.create_task_group() as group:
+                await ask(1)
+        assert answered == [1, 2, 3]
 
 
 @pytest.mark.anyio

@@ -6,7 +6,7 @@ Bounds the sessions of each credential: clients open sessions and often never cl
 
 import logging
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
 from dataclasses import field
 from typing import Any
@@ -180,7 +180,13 @@ class StreamableHttp:
         if not await self._sessions.take_turn(credential, session):
             await _refuse(scope, receive, send, _NOT_FOUND, 404)
             return
-        with self._sessions.using(credential, session), self._using(session) as use:
+        with self._sessions.using(credential, session) as answered, self._using(session) as use:
+
+            async def send_watched(message: Message) -> None:
+                await send(message)
+                if message["type"] == "http.response.body" and not message.get("more_body", False):
+                    answered()
+
             last = Headers(scope=scope).get(LAST_EVENT_ID_HEADER, "") if scope["method"] == "GET" else ""
             resumed = use.streams.find(last)
             if resumed is not None:
@@ -189,7 +195,7 @@ class StreamableHttp:
                     await StreamingResponse(body, headers=_STREAM_HEADERS)(scope, receive, send)
                 return
             with serving(use.streams, exchange):
-                await self._manager.handle_request(scope, receive, send)
+                await self._manager.handle_request(scope, receive, send_watched)
         if scope["method"] == "DELETE":
             self._sessions.close(credential, session)
             self._client_left(session)
@@ -335,16 +341,26 @@ class Sessions:
         self._of.setdefault(credential, _Sessions()).busy[session] = 0
 
     @contextmanager
-    def using(self, credential: str, session: str) -> Generator[None]:
-        """Mark a session as used and busy for the duration of the block."""
+    def using(self, credential: str, session: str) -> Generator[Callable[[], None]]:
+        """Mark a session as used and busy until the yielded function is called, at the latest until the end of the block.
+
+        Called when the response is sent: a client that waits for it sends its next request before the SDK has cleaned up.
+        """
         busy = self._of[credential].busy
         busy[session] += 1
         busy.move_to_end(session)
-        try:
-            yield
-        finally:
-            if session in busy:
+        is_busy = True
+
+        def answered() -> None:
+            nonlocal is_busy
+            if is_busy and session in busy:
                 busy[session] -= 1
+            is_busy = False
+
+        try:
+            yield answered
+        finally:
+            answered()
 
     def take_excess(self, credential: str) -> list[str]:
         """Remove the idle sessions above the limit, least recently used first, and return them."""
