@@ -52,6 +52,12 @@ socket.on("data", (line) => {
 """
 """Says hello as the extension does, stores the answer, and keeps the connection."""
 
+IN_HIGH_CONTRAST = """(link, is) => {
+  link.ownerDocument.body.classList.toggle("vscode-high-contrast", is);
+  link.style.setProperty("--vscode-contrastActiveBorder", "orange");
+}"""
+"""What the editor does with the page in a theme of high contrast, as far as it concerns this link."""
+
 
 class Visitor:
     """Another extension of the editor, whose processes want to decide."""
@@ -155,7 +161,11 @@ async def test_a_hanging_command_is_cancelled_from_the_sidebar(
         asked = client.ask("execute_command", command="echo some output; sleep 246802", wait_seconds=50)
         call = await shared_person.allow("some output")
         await shared_person.has_printed(call)
-        await sidebar.get_by_role("link", name=re.compile("^Terminals")).click()
+        view = sidebar.get_by_role("link", name=re.compile("^Terminals"))
+        await view.click()
+        await view.evaluate(IN_HIGH_CONTRAST, True)
+        await expect(view).to_have_css("outline-style", "solid")  # it tells which view is shown
+        await view.evaluate(IN_HIGH_CONTRAST, False)
         await sidebar.get_by_role("link", name=re.compile("^echo some output")).click()
         await expect(sidebar.get_by_role("button", name="Take over")).to_be_visible(timeout=MS)
         await expect(sidebar.get_by_role("toolbar", name="Keys")).to_have_count(0)  # they are a phone's
@@ -232,13 +242,13 @@ async def test_only_the_extension_host_of_a_paired_window_decides(
 
 
 @asynccontextmanager
-async def newer_daemon(socket: Path) -> AsyncGenerator[None]:
-    """What listens on a daemon's socket speaks a later version of the hello."""
+async def other_daemon(socket: Path, **reply: object) -> AsyncGenerator[None]:
+    """What listens on a daemon's socket answers a hello as another release does."""
 
     async def answer(stream: SocketStream) -> None:
         async with stream:
             await stream.receive()
-            await stream.send(json.dumps({"handrail": HELLO + 1, "ok": True}).encode() + b"\n")
+            await stream.send(json.dumps({"handrail": HELLO, "ok": True, **reply}).encode() + b"\n")
 
     async with await create_unix_listener(socket) as listener, create_task_group() as tasks:
         tasks.start_soon(listener.serve, answer)
@@ -251,8 +261,13 @@ async def test_the_window_starts_a_daemon_that_was_killed_and_connects_again(
 ) -> None:
     sidebar = await workbench.open_sidebar()
     shared_home.kill()
-    async with newer_daemon(shared_home.places.daemon_socket):
-        await expect(sidebar.get_by_text("Handrail is newer than this extension.")).to_be_visible(timeout=MS)
+    path = shared_home.places.daemon_socket
+    async with other_daemon(path, handrail=HELLO + 1):
+        newer = re.compile("Handrail is newer than this extension.*handrail connect vscode")
+        await expect(sidebar.get_by_text(newer)).to_be_visible(timeout=MS)
+    async with other_daemon(path, url="http://127.0.0.1:1", bearer="of a daemon before editors"):
+        older = re.compile("This extension is newer than the running Handrail.*handrail restart")
+        await expect(sidebar.get_by_text(older)).to_be_visible(timeout=MS)
     await expect(sidebar.get_by_role("button", name="Start Handrail")).to_be_visible(timeout=MS)
     await sidebar.get_by_role("button", name="Start Handrail").click()
     await expect(sidebar.get_by_role("navigation", name="Views")).to_be_visible(timeout=MS)
