@@ -4,6 +4,7 @@ opens in the editor's own diff editor. And the tools about code, whose rename is
 import json
 import re
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -325,12 +326,57 @@ async def test_a_proposal_is_allowed_as_it_is_and_undone_from_the_palette(
     await until(lambda: read(notes) == before)
 
 
+async def repeat_until_asked(dialog: Locator, act: Callable[[], Awaitable[None]]) -> None:
+    """Act until the message is shown: a diff that has just been opened is not answered yet."""
+
+    async def is_asked() -> bool:
+        await act()
+        with suppress(AssertionError):
+            await expect(dialog).to_be_visible(timeout=3000)
+        return await dialog.is_visible()
+
+    await eventually(is_asked)
+
+
+async def test_a_write_of_high_risk_is_allowed_after_a_look_at_its_reasons_and_digest(
+    workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path
+) -> None:
+    async with agent(shared_home, folder, shared_person, transport="http") as client:
+        asked = client.ask("write_file", path=".env", content="TOKEN=1\n")
+        question = await shared_person.question(".env")
+        await workbench.open_diff(".env")
+        allow = workbench.diff_buttons.get_by_role("button", name="Allow", exact=True)
+        dialog = workbench.page.get_by_role("dialog").filter(has_text="Allow this high-risk change?")
+        await repeat_until_asked(dialog, allow.click)
+        for words in ("HIGH risk", *question["reasons"], question["digest"][:16]):
+            await expect(dialog).to_contain_text(words)
+        await workbench.keep_screenshot("high-risk-write")
+        await workbench.page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0, timeout=MS)
+        assert (await shared_person.question(".env"))["id"] == question["id"]
+        assert not (folder / ".env").exists()
+
+        await allow.click()
+        await workbench.confirm("Allow once")
+        assert (await asked.told()).status == "done"
+    assert read(folder / ".env") == "TOKEN=1\n"
+
+
 async def test_a_rejected_proposal_tells_the_agent_why(
     workbench: Workbench, shared_home: Home, shared_person: Person, folder: Path, notes: Path
 ) -> None:
     async with agent(shared_home, folder, shared_person, transport="http") as client:
         asked = client.ask("edit_file", path="notes.txt", old_string="two", new_string="zwei")
         await workbench.open_diff("notes.txt")
+        # Another extension runs the command of the button: that is no person's answer.
+        (folder / "use.json").write_text(json.dumps({"input": "handrail.allowProposal"}))
+        dialog = workbench.page.get_by_role("dialog").filter(has_text="Allow this change?")
+        await repeat_until_asked(dialog, lambda: workbench.run("Caller: Use a Tool"))
+        await expect(dialog).to_contain_text("MEDIUM risk")
+        await workbench.page.keyboard.press("Escape")
+        await expect(dialog).to_have_count(0, timeout=MS)
+        assert await shared_person.question("notes.txt")
+
         await workbench.answer_diff("Reject")
         await workbench.page.keyboard.type("not in German")
         await workbench.page.keyboard.press("Enter")

@@ -41,7 +41,8 @@ export function activate(context: vscode.ExtensionContext): void {
     else if (what === "terminal") terminals.reveal({ id, name: "" });
   };
 
-  /** Commands of the palette and of buttons. None that approves takes an argument: other extensions can call them. */
+  /** Commands of the palette and of buttons. Other extensions can run them: the two that approve ask the person, unless they get
+   *  the URI that the editor gives to the buttons of a shown diff. */
   const commands: Record<string, (...words: never[]) => unknown> = {
     openInbox: () => pages.openSidebar("/"),
     openTab: () => pages.openTab(),
@@ -65,8 +66,8 @@ export function activate(context: vscode.ExtensionContext): void {
       const approval = find(id);
       if (approval) return proposals.open(approval);
     },
-    allowProposal: () => proposals.allow(),
-    allowEditedProposal: () => proposals.allowEdited(),
+    allowProposal: (shown: unknown) => proposals.allow(shown),
+    allowEditedProposal: (shown: unknown) => proposals.allowEdited(shown),
     rejectProposal: () => proposals.reject(),
     ...attachments((text) => pages.attach(text)),
     nextHunk: () => vscode.commands.executeCommand("workbench.action.compareEditor.nextChange"),

@@ -214,8 +214,7 @@ class Page implements vscode.Disposable {
 }
 
 function isOfApi(path: string): boolean {
-  const url = new URL(path, "http://daemon");
-  return url.host === "daemon" && url.pathname.startsWith("/api/");
+  return path.startsWith("/api/") && new URL(path, "http://daemon").pathname.startsWith("/api/");
 }
 
 /** The icon where the editor does not colour it itself. */

@@ -77,22 +77,23 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TreeDataProv
     }
   }
 
-  // The buttons of the diff editor: they act on the diff that is shown, and take no argument.
+  // The buttons of the diff editor act on the diff that is shown. The editor gives them its URI; whatever else runs their
+  // commands (the palette, a key, a tool of the editor's chat) does not, and has to be confirmed by the person.
 
-  async allow(): Promise<void> {
+  async allow(shown?: unknown): Promise<void> {
     const opened = this.active();
     if (!opened) return;
-    if (this.textOf(opened) !== opened.proposal.after) return this.allowEdited();
-    if (await this.confirmHigh(opened.approval, opened.approval.digest)) await this.finish(opened, this.answers.allow(opened.approval));
+    if (this.textOf(opened) !== opened.proposal.after) return this.allowEdited(shown);
+    if (await this.confirm(opened.approval, opened.approval.digest, shown)) await this.finish(opened, this.answers.allow(opened.approval));
   }
 
-  async allowEdited(): Promise<void> {
+  async allowEdited(shown?: unknown): Promise<void> {
     const opened = this.active();
     if (!opened) return;
     const content = this.textOf(opened);
     try {
       const preview = await this.answers.preview(opened.approval, content);
-      if (await this.confirmHigh({ ...opened.approval, risk: preview.risk, reasons: preview.reasons }, preview.digest)) {
+      if (await this.confirm({ ...opened.approval, risk: preview.risk, reasons: preview.reasons }, preview.digest, shown)) {
         await this.finish(opened, this.answers.allowContent(opened.approval, preview, content));
       }
     } catch (error) {
@@ -187,10 +188,13 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TreeDataProv
     return vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri)?.getText() ?? after;
   }
 
-  private async confirmHigh(approval: ApprovalView, digest: string): Promise<boolean> {
-    if (approval.risk !== "high") return true;
+  /** Asks in a modal message, unless a button was pressed and the risk is not high. */
+  private async confirm(approval: ApprovalView, digest: string, shown: unknown): Promise<boolean> {
+    const isButton = shown instanceof vscode.Uri && this.openedOf(shown)?.approval.id === approval.id;
+    if (isButton && approval.risk !== "high") return true;
+    const question = approval.risk === "high" ? "Allow this high-risk change?" : "Allow this change?";
     const detail = `${riskText(approval)}\n\n${approval.title}\n\nDigest ${digest.slice(0, 16)}`;
-    return (await vscode.window.showWarningMessage("Allow this high-risk change?", { modal: true, detail }, "Allow once")) === "Allow once";
+    return (await vscode.window.showWarningMessage(question, { modal: true, detail }, "Allow once")) === "Allow once";
   }
 
   private async finish(opened: Opened, answer: Promise<boolean>): Promise<void> {
