@@ -440,7 +440,7 @@ async def test_the_rules_are_tested_made_and_revoked_in_their_view(
     await tab.remarks.get_by_role("button", name="Undo").click()
     await tab.sees(tester, "→ allow, by rule")
 
-    builtin = rules.get_by_role("region", name="Built-in floors")
+    builtin = rules.get_by_role("region", name="Built-in limits")
     await expect(builtin.locator("li").first).to_be_hidden()
     made = rules.get_by_role("region", name="Allow", exact=True).locator("li", has_text="git push …")
     await made.get_by_role("button", name="Disable rule").click()

@@ -123,7 +123,7 @@ def test_a_test_names_the_rule_by_its_number_and_shows_the_way(page: Page, site:
     expect(way).to_have_count(4)
     expect(rules.locator("#rule-r0a1b2c3d4e")).to_have_attribute("aria-current", "true")
     expect(
-        rules.get_by_role("region", name="Built-in floors").get_by_role("button", name="Revoke")
+        rules.get_by_role("region", name="Built-in limits").get_by_role("button", name="Revoke")
     ).to_have_count(0)
 
 

@@ -34,7 +34,7 @@ async def test_rules_are_listed_as_they_are_evaluated_with_those_built_in(tmp_pa
         assert [each.rule.id for each in found if each.removable] == [made.id]
         assert all(each.words for each in found)
         assert {each.rule.id: each.says for each in found if not each.in_force} == {
-            "r2": "This folder is not trusted, so whatever acts in it asks.",
+            "r2": "This folder is not trusted, so commands and changes in it ask.",
             "reading commands": "This folder is not trusted.",
             "low risk": "`human_in_the_loop` is on.",
             "high risk": "The default policy does not allow.",

@@ -14,10 +14,10 @@ export interface Worker {
   readonly call: string | null;
 }
 
-/** One entry for each thread with an operation and each client with an open call. */
+/** One entry for each thread with an operation and each client with an open call, unless it is gone. */
 export function workers(open: readonly TrackedCall[], threads: readonly ThreadView[]): Worker[] {
   const groups = new Map<string, TrackedCall[]>();
-  for (const call of open) {
+  for (const call of open.filter(({ client_gone }) => !client_gone)) {
     const key = call.caller.thread ?? call.caller.key;
     groups.set(key, [...(groups.get(key) ?? []), call]);
   }

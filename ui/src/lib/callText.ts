@@ -26,9 +26,9 @@ export function callStatus(call: KnownCall, asks: Asks | null = null, asked: App
   if (asks && call.status === "running") return { sign: "needs", tone: "amber", word: inputRequestText(asks) };
   switch (call.status) {
     case "waiting":
-      return { sign: "needs", tone: "amber", word: call.client_gone ? "needs you, client gone" : "needs you" };
+      return { sign: "needs", tone: "amber", word: call.client_gone ? "needs you, agent gone" : "needs you" };
     case "running":
-      if (call.client_gone) return { sign: "gone", tone: "violet", word: "client gone" };
+      if (call.client_gone) return { sign: "gone", tone: "violet", word: "agent gone" };
       if (call.caller.door === "hook" && call.handed_back) return { sign: "running", tone: "blue", word: "runs in the client" };
       return { sign: "running", tone: "blue", word: "running" };
     case "done": {

@@ -205,7 +205,7 @@ def common_tool(tool: str, action: Action) -> str:
 
 Origin = Literal["answer", "config", "project"]
 """Added by a person; from their config.toml; or from a project's own file."""
-UNTRUSTED = "This folder is not trusted, so whatever acts in it asks."
+UNTRUSTED = "This folder is not trusted, so commands and changes in it ask."
 DISABLED = "It is disabled."
 CHANGED = "The project's file is not the one that was trusted, so what it allows does not hold."
 

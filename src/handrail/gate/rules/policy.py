@@ -24,7 +24,7 @@ class FolderSettings:
     trusted: bool = False
     anywhere: bool = False
     """For lists that are not about one folder; then `trusted` is meaningless."""
-    distrust: str = "This folder is not trusted, so whatever acts in it asks."
+    distrust: str = "This folder is not trusted, so commands and changes in it ask."
     """Why the folder is not trusted, as a sentence."""
 
 
@@ -78,7 +78,7 @@ FLOORS = (
     Builtin(
         name="no workspace",
         effect="ask",
-        words="whatever a caller without a workspace does",
+        words="everything of a caller without a workspace",
         why="The caller has no workspace, so everything asks.",
         applies=lambda case: case.caller.workspace is None and case.claim.action not in ("recall", "plan"),
     ),
@@ -146,7 +146,7 @@ READING = Builtin(
 UNTRUSTED = Builtin(
     name="untrusted folder",
     effect="ask",
-    words="whatever acts in a folder that is not trusted",
+    words="commands and changes in a folder that is not trusted",
     why="",
     applies=lambda case: not case.here.trusted and case.here.default != "deny",
     idle=lambda here: "This folder is trusted." if here.trusted and not here.anywhere else "",

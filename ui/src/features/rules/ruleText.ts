@@ -118,7 +118,7 @@ const TITLES: Record<Effect, readonly [string, string]> = {
   ask: ["Ask", "A match asks you, even if a rule below would allow."],
   allow: ["Allow", "The first match allows the call."],
 };
-const FLOORS = ["Built-in floors", "No rule of yours overrides them."] as const;
+const FLOORS = ["Built-in limits", "No rule of yours overrides them."] as const;
 const DEFAULTS = ["Built-in defaults", "They apply where no rule of yours matches."] as const;
 
 /** In order of evaluation; adjacent rules of one kind are grouped, numbers continue. */

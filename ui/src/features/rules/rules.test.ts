@@ -83,7 +83,7 @@ test("rules stand in the order of evaluation, floors apart from defaults, number
     view("d", "deny"), view("floor", "ask", true), view("ask", "ask"), view("a1", "allow"), view("a2", "allow"), view("reads", "allow", true), view("default", "ask", true),
   ]);
   assert.deepEqual(groups.map(({ title, rules }) => [title, rules.map(({ number }) => number)]), [
-    ["Deny", [1]], ["Built-in floors", [2]], ["Ask", [3]], ["Allow", [4, 5]], ["Built-in defaults", [6, 7]],
+    ["Deny", [1]], ["Built-in limits", [2]], ["Ask", [3]], ["Allow", [4, 5]], ["Built-in defaults", [6, 7]],
   ]);
 });
 
