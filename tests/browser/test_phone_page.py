@@ -1,6 +1,7 @@
 """A phone in Chromium over TLS: pairs by the code, gets a real push message, answers, and is signed out."""
 
 import json
+import re
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any, cast
@@ -167,6 +168,12 @@ async def test_a_phone_gets_a_push_message_answers_and_is_signed_out(
             }
             await deliver(phone, page, message)
             await expect(page.get_by_role("article", name=f"Call {question['call_id']}")).to_be_visible()
+            others = page.get_by_role(
+                "button", name=re.compile("^(Deny and tell|Allow for session|Always allow)")
+            )
+            await expect(others).to_have_count(3)
+            tops = await others.evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+            assert len({*tops}) == 1, "one line: the rest of the screen is for the diff"
             await page.get_by_role("button", name="Allow once").tap()
             assert (await asked.told()).status == "done"
         late = await shared_person.answer(question, "deny")

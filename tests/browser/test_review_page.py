@@ -21,6 +21,9 @@ AFTER = (
     .replace("line 15\n", "line 15\nand a half\n")
     .replace("line 28\n", "line twenty-eight\n")
 )
+WIDER = """detail => [...detail.querySelectorAll("*")].filter((one) =>
+  /auto|scroll/.test(getComputedStyle(one).overflowX) && one.scrollWidth > one.clientWidth + 1).map((one) => one.className)"""
+"""What scrolls sideways."""
 
 
 def review(tab: Tab) -> Locator:
@@ -262,12 +265,17 @@ async def test_a_file_that_changed_on_disk_is_said_so_and_its_review_is_not_sent
 async def test_a_new_file_is_edited_whole_before_it_is_made(
     shared_home: Home, shared_person: Person, workspace: Path, tab: Tab
 ) -> None:
+    folder = "a_new_folder_whose_name_is_longer_than_a_phone_is_wide"
     async with agent(shared_home, workspace) as client:
-        asked = client.ask("write_file", path="new/notes.md", content="# Notes\n\nfirst\n")
-        await shared_person.question("notes.md")
+        asked = client.ask("write_file", path=f"{folder}/notes.md", content="# Notes\n\nfirst\n")
+        call = (await shared_person.question("notes.md"))["call_id"]
         await armed(send(tab))
         await tab.sees(tab.detail, "New file")
         await tab.sees(tab.detail, "Creates the directory")
+        await tab.row(call).get_by_role("link").click()
+        await tab.page.set_viewport_size({"width": 360, "height": 800})
+        assert await tab.detail.evaluate(WIDER) == []
+        await tab.page.set_viewport_size({"width": 1440, "height": 900})
         await press(tab, "Shift+E")
         await expect(editor(tab)).to_be_focused(timeout=MS)
         await press(tab, "Control+End")
@@ -277,7 +285,7 @@ async def test_a_new_file_is_edited_whole_before_it_is_made(
         await press(tab, "Control+Enter")
         told = await asked.told()
 
-    assert (workspace / "new" / "notes.md").read_text() == "# Notes\n\nfirst\nsecond\n"
+    assert (workspace / folder / "notes.md").read_text() == "# Notes\n\nfirst\nsecond\n"
     assert told.data["created"] is True
     assert "\n+second\n" in told.data["review"]["patch"]
 

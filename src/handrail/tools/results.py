@@ -45,8 +45,11 @@ def printable_line(text: str, limit: int = 80) -> str:
 
 def printable_path(path: str) -> str:
     """One printable line with the end of a path: its last names say more than its first."""
-    shown = printable_line(path[-PATH_MAX:])
-    return shown if len(path) <= PATH_MAX else f"…{shown[1:]}"
+    if len(path) <= PATH_MAX:
+        return printable_line(path)
+    end = path[1 - PATH_MAX :]
+    whole = end.find("/") if "/" in end else 0  # the first name may be cut
+    return printable_line(f"…{end[whole:]}")
 
 
 PATH_MAX = 80

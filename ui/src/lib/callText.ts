@@ -92,7 +92,7 @@ export function headline(call: Pick<CallView, "title">, approval?: KnownApproval
 }
 
 /** The part of a text that fits a list row, and the number of hidden characters; the detail pane has all of it. */
-export function excerpt(text: string, characters = 400, lines = 6): { shown: string; hidden: number } {
+export function excerpt(text: string, characters = 200, lines = 5): { shown: string; hidden: number } {
   const shown = text.slice(0, characters).split("\n").slice(0, lines).join("\n");
   return { shown, hidden: text.length - shown.length };
 }
