@@ -224,7 +224,13 @@ async def test_a_lost_http_stream_is_resumed_and_only_a_client_that_stays_away_e
         async with send("POST", json=run_command(2, waits)) as stream:
             first = await anext(read_events(stream))
             call = await shared_person.allow("0.0561")
+            theirs = stream.request.headers["mcp-session-id"]
         again = {"Last-Event-ID": first["id"]}
+        async with raw_client(shared_person, workspace, "2025-11-25") as other:
+            async with other("GET", headers={**again, "mcp-session-id": theirs}) as stolen:
+                assert stolen.status_code == 404, "a session belongs to the credential that opened it"
+            async with other("GET", headers=again) as own:
+                assert [event async for event in read_events(own)] == [], "an event belongs to its session"
         async with send("GET", headers=again):  # resumed, and lost once more
             pass
         async with (
