@@ -1,9 +1,15 @@
 """config.toml changed over the API: text kept, validated, accepted, taken up; never over what somebody else wrote."""
 
+import ctypes
+import os
+import sys
+import threading
 from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from tests.support.daemon_home import Home, running_daemon
+from tests.support.daemon_home import BOUND, Home, running_daemon
 from tests.support.person_client import Person, person_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.e2e]
@@ -104,3 +110,43 @@ async def test_a_secret_is_set_and_never_shown_and_an_agent_is_added_and_removed
     removed = (await person.ask("DELETE", "settings/agents/mine")).json()
     assert values_of(removed)["agents"]["value"] == []
     assert (await person.ask("DELETE", "settings/agents/mine")).status_code == 404
+
+
+IN_CLOSE_NOWRITE = 0x10
+
+
+@contextmanager
+def written_after_the_first_read(file: Path, text: str) -> Generator[None]:
+    """Another program that puts this text in place of a file, as soon as a process has read it."""
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init()
+    assert libc.inotify_add_watch(watch, bytes(file), IN_CLOSE_NOWRITE) > 0
+    other = file.with_name("other.toml")
+    other.write_text(text)
+
+    def switch() -> None:
+        os.read(watch, 4096)
+        other.replace(file)
+
+    thread = threading.Thread(target=switch)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(BOUND)
+        os.close(watch)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
+async def test_a_line_that_another_program_writes_in_the_same_moment_is_never_accepted() -> None:
+    """A command could wait for the person to change any setting, and have its own accepted with it."""
+    rules = "".join(f'[[rules]]\neffect = "ask"\ncommand = "tool-{number}"\n' for number in range(300))
+    with running_daemon(CONFIG + rules) as home:  # a file that takes milliseconds to understand
+        person, file = person_of(home), home.places.config
+        forged = f"default_policy = 'allow'\n{file.read_text()}"
+        with written_after_the_first_read(file, forged):
+            status, said = await change(person, notify__quiet_hours="22-8")
+        assert (status, "has changed since" in said) == (409, True)
+        assert file.read_text() == forged
+        assert "default_policy" not in str(await person.get("events", after=0))
+        assert await effect_of(person, "make") == "ask"

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from handrail.clients.config_edit import BadFile, append_item, remove_item, remove_value, set_value
 from handrail.clients.config_file import FileProblem, write_bytes
-from handrail.config import BadConfig, Config, load, parse, read_text
+from handrail.config import BadConfig, Config, parse, read, read_text
 from handrail.errors import Conflict
 from handrail.flat_settings import describe_settings
 from handrail.gate.rules.accepted_policy import AcceptedPolicy
@@ -113,8 +113,8 @@ class SettingsFile:
     def _prepare(self, edit: TextEdit) -> tuple[str, str, Config]:
         """The text of the file, the edited text, and its settings. Raises BadSetting or Conflict."""
         try:
-            known = load(self.path)
-            before = read_text(self.path)
+            before = read_text(self.path)  # once: another process may write it at any moment
+            known = read(Config, self.path, before)
         except BadConfig as problem:
             raise Conflict(str(problem)) from None
         if describe_settings(known) != self._policy.settings:
