@@ -62,6 +62,9 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
     "N2": (
         "Nothing that daemon or keeper starts gets the approve credential by our sockets, files, /proc or CLI.",
         (
+            "safety.test_inside.test_a_command_passes_no_limit_and_no_priority_on_to_the_next_one",
+            "safety.test_sign_in.test_a_command_that_reads_the_arguments_of_a_browser_signs_no_server_in",
+            "server.test_settings_file.test_a_line_that_another_program_writes_in_the_same_moment_is_never_accepted",
             "safety.test_self_approval.test_a_command_is_refused_every_verb_of_a_person_and_sent_to_the_page",
             "safety.test_self_approval.test_no_bearer_that_a_command_can_have_answers_an_approval",
             "safety.test_sign_in_key.test_a_stolen_key_is_of_no_use_to_an_approved_command_or_an_agent",
@@ -198,6 +201,7 @@ PROMISES: dict[str, tuple[str, tuple[str, ...]]] = {
     "N10": (
         "Memory is bounded whatever a child, client or server sends.",
         (
+            "server.mcp.test_response_streams.test_a_server_that_floods_with_reports_costs_a_bounded_memory",
             "safety.test_bounds.test_a_line_without_end_on_a_door_is_skipped_and_said_to_be_too_long",
             "safety.test_bounds.test_a_line_without_end_on_the_keepers_socket_is_refused",
             "keeper.test_server.test_a_peer_that_sends_no_hello_is_dropped",
@@ -301,7 +305,7 @@ PROOFS = [(name, proof) for name, (_, proofs) in PROMISES.items() for proof in p
 
 ATTACKS = [
     f"{level}{n}"
-    for level, count in {"C": 6, "H": 5, "M": 10, "L": 7, "S": 6}.items()
+    for level, count in {"C": 6, "H": 5, "M": 10, "L": 7, "S": 10}.items()
     for n in range(1, count + 1)
 ]
 """The breaks that an independent review found, and those found since (S): docs/safety.md names a test for each."""
