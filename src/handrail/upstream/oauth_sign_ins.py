@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, field
 from html import escape
 from http import HTTPStatus
-from typing import Literal
+from typing import Literal, cast
 from urllib.parse import parse_qs, quote
 
 import anyio
@@ -395,9 +395,8 @@ def _is_same(query: Mapping[str, str], name: str, value: str) -> bool:
 
 
 async def _find_refusal(stream: SocketStream, refuse: RefusalOfPeer) -> str | None:
-    client, server = (
-        stream.extra(end)[:2] for end in (SocketAttribute.remote_address, SocketAttribute.local_address)
-    )
+    client = cast("Address", stream.extra(SocketAttribute.remote_address))
+    server = cast("Address", stream.extra(SocketAttribute.local_address))
     return await to_thread.run_sync(refuse, client, server, abandon_on_cancel=True)
 
 
