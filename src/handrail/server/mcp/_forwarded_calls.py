@@ -30,6 +30,9 @@ from handrail.upstream.tool_definition import SEPARATOR
 
 LIST_SECONDS = 15.0
 """Time for servers whose tools were never listed to start. Slower ones follow with `list_changed`."""
+SETTLED_MAX = 32
+"""Requests of one client that ended with a question and whose call has ended since. The client may still fetch the outcome;
+beyond this, the oldest are forgotten: bounds memory, for a server asks in each call and a client need not come back."""
 _OWN_META = "io.modelcontextprotocol/"
 _OURS: Json = {
     "type": "object",
@@ -226,6 +229,7 @@ class ForwardedCalls:
 
     def _ask(self, link: McpClientLink, request: ForwardedRequest) -> Json:
         """End the request of a client of 2026-07-28 with the questions of the server."""
+        self._forget_settled(link)
         state = secrets.token_urlsafe(24)
         self._paused[state] = (link.key, request)
         return {
@@ -233,6 +237,15 @@ class ForwardedCalls:
             "inputRequests": request.wire_questions,
             "requestState": state,
         }
+
+    def _forget_settled(self, link: McpClientLink) -> None:
+        settled = [
+            state
+            for state, (owner, request) in self._paused.items()
+            if owner == link.key and request.call is not None and request.call.outcome is not None
+        ]
+        for state in settled[:-SETTLED_MAX]:
+            del self._paused[state]
 
     def _resume(self, link: McpClientLink, context: Context, params: Json) -> ForwardedRequest | None:
         state = params.get("requestState")
