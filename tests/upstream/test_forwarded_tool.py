@@ -7,7 +7,9 @@ from typing import Any, cast
 import pytest
 from pydantic import JsonValue
 
+from handrail.store.values import Json
 from handrail.upstream.forwarded_tool import ForwardedInput, ForwardedTool, find_paths
+from handrail.upstream.secret_store import SecretStore
 from handrail.upstream.tool_definition import ToolDefinition
 
 
@@ -56,3 +58,26 @@ def test_a_title_is_one_line_that_hides_nothing_of_what_it_shows() -> None:
     assert title.startswith("git commit: message=two⏎lines \\u{202e}with\\e more repo=")
     assert title.endswith("…")
     assert len(title) == 80
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"result": {"content": [{"type": "text", "text": "it is hunter2"}]}},
+        {"result": {"content": [], "structuredContent": {"key": ["hunter2"]}}},
+        {"error": {"code": -1, "message": "hunter2 is wrong"}},
+    ],
+    ids=["text", "structured", "error"],
+)
+def test_a_person_who_passes_a_result_on_knows_that_it_has_a_secret(answer: Json, tmp_path: Path) -> None:
+    secrets = SecretStore(tmp_path / "secrets.json")
+    secrets.set("TOKEN", "hunter2")
+    secrets.get("TOKEN")
+    nothing = cast("Any", None)
+    definition = ToolDefinition(server="git", wire={"name": "commit", "inputSchema": {"type": "object"}})
+    tool = ForwardedTool(definition, nothing, cast("Any", secrets), nothing)
+    shown = tool.preview_answer(answer)
+    assert "hunter2" not in str(shown)
+    assert any("The agent gets its value" in note for note in shown.notes)
+    plain = tool.preview_answer({"result": {"content": [{"type": "text", "text": "[secret]"}]}})
+    assert plain.notes == ()

@@ -169,6 +169,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
             text = mask(str(error["message"]))
             notes = [] if len(text) <= RECORDED_MAX else [_LONG]
             notes += ["Further data of the error is not shown."] if "data" in error else []
+            notes += [_MASKED] if text != str(error["message"]) else []
             return ResultPreview(
                 server=self._server, text=text[:RECORDED_MAX], is_error=True, notes=tuple(notes)
             )
@@ -176,15 +177,17 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
         assert isinstance(reply, dict)
         recorded = _recorded(reply, mask)
         structured = recorded.data.get("structured")
+        notes = [*_unshown(reply, recorded), *([_MASKED] if recorded != _recorded(reply, str) else [])]
         return ResultPreview(
             server=self._server,
             text=recorded.text,
             structured="" if structured is None else json.dumps(structured, ensure_ascii=False, indent=1),
             is_error=reply.get("isError") is True,
-            notes=tuple(_unshown(reply, recorded)),
+            notes=tuple(notes),
         )
 
 
+_MASKED = "[secret] stands for a secret of this server. The agent gets its value if you pass this on."
 _LONG = f"Only the first {RECORDED_MAX:,} characters of the text are shown."
 
 
