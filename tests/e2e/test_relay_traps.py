@@ -350,7 +350,7 @@ async def test_trap_4_a_closed_stream_cancels_at_the_server_but_not_a_call_that_
 
 @generations
 async def test_trap_5_names_are_short_and_unique_and_the_order_is_always_the_same(
-    served: Home, trusted: Path, generation: Generation
+    served: Home, person: Person, trusted: Path, generation: Generation
 ) -> None:
     listings: list[list[str]] = []
     for _ in range(3):
@@ -362,6 +362,7 @@ async def test_trap_5_names_are_short_and_unique_and_the_order_is_always_the_sam
         own = (await client.read_resource("hostile://asked")).contents[0]
         with pytest.raises(MCPError) as shared:
             await client.read_resource("hostile://shared")
+        (row,) = [each for each in await person.get("servers") if each["name"] == "asked"]
 
     forwarded = [name for name in listings[0] if "__" in name]
     assert listings[0] == listings[1] == listings[2]
@@ -372,6 +373,7 @@ async def test_trap_5_names_are_short_and_unique_and_the_order_is_always_the_sam
     assert isinstance(own, types.TextResourceContents)
     assert own.text == "of asked"
     assert "both offer it" in shared.value.message
+    assert any("does not allow 1 of its resources" in sentence for sentence in row["refused"])
 
 
 async def test_trap_6_no_hint_of_a_server_allows_a_call(served: Home, person: Person, trusted: Path) -> None:

@@ -5,7 +5,6 @@ Resources keep their URIs, and the server that lists one owns it; two owners are
 `list_changed` of a server clears both.
 """
 
-import logging
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,10 +21,13 @@ from handrail.upstream.server_connection import ClientLink
 from handrail.upstream.servers import Servers
 from handrail.upstream.tool_definition import SEPARATOR
 
-log = logging.getLogger(__name__)
-
 LISTS = {"resources/list": "resources", "resources/templates/list": "resources", "prompts/list": "prompts"}
 """Methods, and the capability that they need."""
+_NOUNS = {
+    "resources/list": "resources",
+    "resources/templates/list": "resource templates",
+    "prompts/list": "prompts",
+}
 LIST_SECONDS = 15.0
 """Time for all servers to answer a list. The entries of slower ones are left out."""
 INVALID_PARAMS = -32602
@@ -87,8 +89,21 @@ class Features:
             async with self._servers.using(name, key, link) as connection:
                 if connection.has(LISTS[method]):
                     listed = await connection.list_all(method, FIELDS[method])
-                    entries = await _check_entries(name, method, listed)
+                    entries, faults = await _check_entries(method, listed)
                     connection.lists[method] = self._lists[name, method] = entries
+                    self._note_faults(name, method, faults)
+
+    def _note_faults(self, name: str, method: str, faults: Sequence[str]) -> None:
+        """Let a person see what a server lists and no client gets."""
+        state = self._servers.states.get(name)
+        if state is None:
+            return
+        state.left_out.pop(method, None)
+        if faults:
+            what = f"{len(faults):,} of its {_NOUNS[method]}"
+            state.left_out[method] = (
+                f"MCP does not allow {what}, so they are left out. The first: {faults[0]}."
+            )
 
     def _forget(self, name: str, method: str) -> None:
         """A server's `list_changed`."""
@@ -131,8 +146,8 @@ class Features:
         return server, prompt
 
 
-async def _check_entries(server: str, method: str, listed: Sequence[JsonValue]) -> list[JsonValue]:
-    """The entries that MCP allows, fit for one list of all servers."""
+async def _check_entries(method: str, listed: Sequence[JsonValue]) -> tuple[list[JsonValue], list[str]]:
+    """The entries that MCP allows, fit for one list of all servers, and a sentence about each other one."""
     found: list[JsonValue] = []
     faults: list[str] = []
     for number, entry in enumerate(listed):
@@ -144,11 +159,7 @@ async def _check_entries(server: str, method: str, listed: Sequence[JsonValue]) 
             found.append(wire)
         if number % CHECKED_MAX == 0:  # a list of thousands must not hold the event loop
             await anyio.lowlevel.checkpoint()
-    if faults:
-        log.warning(
-            "%s: %d entries of %s are left out. The first: %s", server, len(faults), method, faults[0]
-        )
-    return found
+    return found, faults
 
 
 def matches_template(uri: str, template: str) -> bool:

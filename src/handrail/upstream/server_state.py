@@ -38,6 +38,8 @@ class ServerState:
     """The last lines of its standard error."""
     refused: tuple[str, ...] = ()
     """Tools that cannot be offered, with the reason."""
+    left_out: dict[str, str] = field(default_factory=dict[str, str])
+    """The same for the entries of other lists: a sentence for each list that has such entries."""
     is_legacy: bool = False
     """It speaks MCP 2025 only, so it is not asked for 2026-07-28 again."""
 

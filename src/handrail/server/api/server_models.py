@@ -124,7 +124,7 @@ def build_server_view(section: McpServerSection, servers: Servers, counts: Serve
         protocol=clean(state.protocol),
         is_listed=section.enabled and name not in servers.unknown,
         tools=[_build_tool_view(tool, servers) for tool in servers.list_tools_of(name)],
-        refused=[clean(each) for each in state.refused],
+        refused=[clean(each) for each in (*state.refused, *state.left_out.values())],
         clients=list(dict.fromkeys(clean(each.client) for each in uses)),
         calls_hour=counts.calls,
         errors_hour=counts.errors,
