@@ -54,11 +54,11 @@ class Line:
 
 
 class SlowLine(Line):
-    """A line to a server that misses the first request; it speaks one generation."""
+    """A line to a server that misses the first request, or answers it late; it speaks one generation."""
 
-    def __init__(self, *, is_legacy: bool) -> None:
+    def __init__(self, *, is_legacy: bool, answers_late: bool) -> None:
         super().__init__(lambda _: {})
-        self._is_legacy = is_legacy
+        self._is_legacy, self._answers_late = is_legacy, answers_late
         self.methods: list[str] = []
 
     def send(self, line: bytes) -> None:
@@ -67,6 +67,8 @@ class SlowLine(Line):
         number = message.get("id")
         if len(self.methods) == 1 or number is None:
             return
+        if len(self.methods) == 2 and self._answers_late:
+            self.say(id=number - 1, result={"supportedVersions": [MODERN], "capabilities": {}})
         if (message["method"] == "initialize") != self._is_legacy:
             self.say(id=number, error={"code": -32022, "message": "unknown here"})
         elif self._is_legacy:
@@ -149,17 +151,19 @@ async def test_a_flood_of_changes_waits_as_one_refresh() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_legacy", "asked"),
+    ("is_legacy", "answers_late", "asked"),
     [
-        (True, ["server/discover", "initialize", "notifications/initialized"]),
-        (False, ["server/discover", "initialize", "server/discover"]),
+        (True, False, ["server/discover", "initialize", "notifications/initialized"]),
+        (True, True, ["server/discover", "initialize", "notifications/initialized"]),
+        (False, False, ["server/discover", "initialize", "server/discover"]),
     ],
-    ids=["2025", "2026"],
+    ids=["2025", "both, slowly", "2026"],
 )
 async def test_a_server_that_misses_the_first_question_is_asked_for_both_generations(
-    is_legacy: bool, asked: list[str]
+    is_legacy: bool, answers_late: bool, asked: list[str]
 ) -> None:
-    line, connection = SlowLine(is_legacy=is_legacy), None
+    """One that never answers it costs the next client no time; one that was slow is asked again."""
+    line, connection = SlowLine(is_legacy=is_legacy, answers_late=answers_late), None
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as group:
             connection = connect(line, group)
@@ -169,7 +173,7 @@ async def test_a_server_that_misses_the_first_question_is_asked_for_both_generat
 
     assert connection is not None
     assert (connection.protocol, line.methods) == (LEGACY if is_legacy else MODERN, asked)
-    assert not connection.refused_discovery  # it was slow, so the next one is asked again
+    assert connection.refused_discovery == (is_legacy and not answers_late)
 
 
 async def test_a_call_that_ends_cancels_the_task_that_its_server_made_of_it() -> None:

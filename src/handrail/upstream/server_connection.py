@@ -125,7 +125,7 @@ class ServerConnection:
         self.info: Json = {}
         self.protocol = ""
         self.refused_discovery = False
-        """The server was asked for 2026-07-28 first, and answered with an error, or ended."""
+        """The server was asked for 2026-07-28 first, and answered with an error, ended, or never answered that."""
         self.tools = DefinitionSet(tools={}, refused=())
         self.lists: dict[str, list[JsonValue]] = {}
         """Entries by the method that lists them, until the server says that they have changed."""
@@ -150,10 +150,14 @@ class ServerConnection:
         The server has so many seconds to say that it speaks 2026-07-28, before it is asked for the handshake of MCP 2025.
         """
         if not discovery_seconds or not await self._try_discovery(discovery_seconds):
+            late = self._rpc.garbage
             try:
                 await self._initialize()
             except RpcError:
                 await self._discover()
+            else:  # a server that was only slow has answered the first question by now
+                ignored = bool(discovery_seconds) and self._rpc.garbage == late
+                self.refused_discovery = self.refused_discovery or ignored
         if self._link.log_level and self.has("logging") and self.protocol != MODERN:
             await self._rpc.request("logging/setLevel", {"level": self._link.log_level})
         if self.protocol == MODERN and (wanted := self._wanted_changes):
