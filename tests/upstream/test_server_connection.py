@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from handrail.store.bell import Bell
 from handrail.store.values import Caller, Json
 from handrail.terminal.jsonrpc_messages import encode_message
+from handrail.upstream._server_task import TTL_MILLISECONDS
 from handrail.upstream.no_client import NoClient
 from handrail.upstream.server_connection import LEGACY, LIST_BYTES, LIST_MAX, MODERN, ServerConnection
 from handrail.upstream.tool_definition import ToolDefinition
@@ -195,7 +196,7 @@ async def test_a_call_that_ends_cancels_the_task_that_its_server_made_of_it() ->
         "notifications/cancelled",
         "tasks/cancel",
     ]
-    assert line.sent[2][1]["task"]["ttl"] > 0
+    assert line.sent[2][1]["task"] == {"ttl": TTL_MILLISECONDS}
     assert line.sent[-1][1]["taskId"] == "t1"
 
 
