@@ -83,7 +83,7 @@ handrail down
 pipx uninstall handrail        # or: uv tool uninstall handrail
 /usr/local/bin/handrail up
 # Clients that name another path must launch /usr/local/bin/handrail mcp instead.
-# Let processes trace only what they started, also after a reboot:
+# Let processes trace only what they started, also after a reboot (in a kernel with Yama):
 echo kernel.yama.ptrace_scope=1 | sudo tee /etc/sysctl.d/60-ptrace.conf
 sudo sysctl --system
 """
