@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.support.keeper_terminals import until
 from tests.support.processes import ProcessMark, kill_at_end
 from tests.support.tool_runner import BOUND, terminal_tools
 
@@ -21,7 +22,7 @@ async def test_everything_in_it_ends_also_what_left_its_session(home: Path, call
         async with terminal_tools(home, caller) as at:
             terminal = await at.open()
             await at.run(terminal, f"setsid sleep {mark.seconds} & sleep {mark.seconds} & true")
-            assert len(mark.pids()) == 2
+            await until(lambda: len(mark.pids()) == 2)
             result = await at.result("close_terminal", terminalId=terminal.id)
             assert not mark.pids()
             again = await at.data("close_terminal", terminalId=terminal.id)
