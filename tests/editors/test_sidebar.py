@@ -52,6 +52,8 @@ socket.on("data", (line) => {
 """
 """Says hello as the extension does, stores the answer, and keeps the connection."""
 
+PHONE_PIXELS = 44
+"""The height of a button on a phone; the sidebar is as narrow as one, and has a mouse."""
 IN_HIGH_CONTRAST = """(link, is) => {
   link.ownerDocument.body.classList.toggle("vscode-high-contrast", is);
   link.style.setProperty("--vscode-contrastActiveBorder", "orange");
@@ -212,6 +214,9 @@ async def test_a_thread_with_an_agent_is_held_in_the_sidebar(
 
     allow = room.get_by_role("group", name="Your answer").get_by_role("button", name="Allow once", exact=True)
     await expect(allow).not_to_have_attribute("aria-disabled", "true", timeout=MS)
+    box = await allow.bounding_box()
+    assert box is not None
+    assert box["height"] < PHONE_PIXELS
     await allow.click()
 
     said = room.get_by_role("log", name="Conversation").get_by_role("article", name="scripted").last
