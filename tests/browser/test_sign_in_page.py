@@ -78,6 +78,7 @@ async def test_a_browser_is_signed_out_from_the_list_of_another(
         await expect(dialog.get_by_text("this one")).to_have_count(1)
         await dialog.get_by_role("button", name="Sign out").last.click()
         await is_signed_out(other.page, within=REVOKED_MS)
+        await expect(other.page.get_by_text("This browser was signed out")).to_be_visible()
         assert own not in [row["id"] for row in await shared_person.get("sign-ins")]
         await dialog.get_by_role("button", name="Close").click()
         await is_signed_in(tab.page)

@@ -356,8 +356,8 @@ _OPEN = ("waiting", "running")
 STATUS = f"""coalesce(calls.ending, CASE WHEN EXISTS (
     SELECT 1 FROM approvals WHERE approvals.call = calls.id AND {IS_OPEN}
 ) THEN 'waiting' ELSE 'running' END)"""
-EXIT_FAILED = "(calls.ending = 'done' AND (calls.exit_code <> 0 OR calls.signal IS NOT NULL))"
-"""A command that failed in a call that did not: lists show it as failed. The condition of an index."""
+EXIT_FAILED = "((calls.exit_code <> 0 OR calls.signal IS NOT NULL) AND +calls.ending = 'done')"
+"""A command that failed in a call that did not: shown as failed. The `+` lets SQLite take the index of failed exits."""
 _ANSWER = ", ".join(
     f"(SELECT approvals.{column} FROM approvals WHERE approvals.id = calls.approval) AS {name}"
     for column, name in (

@@ -24,7 +24,7 @@ CREATE INDEX calls_by_thread ON calls (thread, opened_seq) WHERE thread IS NOT N
 
 CREATE INDEX calls_by_tool ON calls (tool, opened_seq);
 
-CREATE INDEX calls_failed_exit ON calls (opened_seq) WHERE (ending = 'done' AND (exit_code <> 0 OR signal IS NOT NULL));
+CREATE INDEX calls_failed_exit ON calls (opened_seq) WHERE (exit_code <> 0 OR signal IS NOT NULL);
 
 CREATE INDEX calls_open ON calls (opened_seq) WHERE ending IS NULL;
 

@@ -12,6 +12,7 @@ type Word = { say: "ask" } | { say: "bearer"; bearer: string };
 /** How long a new tab waits for another tab's bearer before it uses its key. */
 const OTHERS_MS = 150;
 const SIGNED_OUT = 401;
+const ENDED = "This browser was signed out: on another browser, in a terminal, or because Handrail was stopped.";
 
 /** Whether this page came from the listener for paired devices: that one has TLS, the one of this machine has not. */
 export function isDevice(): boolean {
@@ -42,10 +43,11 @@ class Auth {
 
   /** The daemon rejected this bearer. */
   signedOut(why: string): void {
-    if (this.bearer) this.refused = this.bearer;
+    const had = this.bearer;
+    if (had) this.refused = had;
     this.bearer = null;
     this.settled = false;
-    void this.signInAgain(why);
+    void this.signInAgain(had ? ENDED : why);
   }
 
   private async begin(): Promise<void> {
