@@ -45,6 +45,22 @@ def test_a_comment_for_which_claude_ignores_its_settings_is_told(machine: Client
     assert settings.read_text().split() == ["//", "mine", "{", "}"]
 
 
+def test_a_project_does_not_override_hooks_in_managed_settings(machine: ClientMachine) -> None:
+    project, managed = machine.project / ".claude/settings.json", machine.machine.root / "etc/claude-code"
+    project.parent.mkdir()
+    project.write_text('{"disableAllHooks": true}')
+    machine.connect("claude")
+    assert state(machine, "claude").state == "overridden"
+    machine.connect("claude", is_locked=True, has_mcp=False)
+    assert (state(machine, "claude").state, state(machine, "claude").problems) == ("connected", ())
+
+    settings = managed / "managed-settings.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "disableAllHooks": True}))
+    seen = state(machine, "claude")
+    assert seen.state == "overridden"
+    assert seen.problems == (f"{settings} has disableAllHooks: no hook runs on this machine.",)
+
+
 def test_gemini_without_hooks_says_that_nobody_is_asked(machine: ClientMachine) -> None:
     settings = machine.project / ".gemini/settings.json"
     settings.parent.mkdir()

@@ -67,6 +67,8 @@ class GuardedClient:
     """The client's own tools that the model has used, while the hook worked."""
     faults: list[Fault] = field(default_factory=list[Fault])
     """What is wrong with the hook at the moment."""
+    wrapper: tuple[str, ...] = ()
+    """A program with arguments that starts the client and the CLI, as in a namespace."""
 
     @property
     def workspace(self) -> Path:
@@ -98,7 +100,7 @@ class GuardedClient:
     def handrail(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """One command of the CLI, by the launcher that a person has on the path."""
         return subprocess.run(
-            [str(self.launcher), *words],
+            [*self.wrapper, str(self.launcher), *words],
             cwd=self.workspace,
             env={**self.environment, **variables},
             stdin=subprocess.DEVNULL,
@@ -119,7 +121,7 @@ class GuardedClient:
             self.scripted.extend(use.tool for use in uses if not self.client.is_ours(use))
         told = () if self.client.reads_prompt else (prompt,)
         process = await anyio.open_process(
-            [*self.client.command(), *arguments, *self.client.arguments, *told],
+            [*self.wrapper, *self.client.command(), *arguments, *self.client.arguments, *told],
             cwd=self.workspace,
             env=dict(self.environment),
             stdin=subprocess.PIPE,
@@ -238,7 +240,9 @@ def _replace_text(value: JsonValue, old: str, new: str) -> JsonValue:
 
 
 @contextmanager
-def guarded_client(client: Client, config: str = "") -> Generator[GuardedClient]:
+def guarded_client(
+    client: Client, config: str = "", wrapper: tuple[str, ...] = ()
+) -> Generator[GuardedClient]:
     """A client that is not connected yet, in a home that holds its settings; `config` is more of Handrail's."""
     with (
         tempfile.TemporaryDirectory(prefix="hr-client-") as made,
@@ -250,7 +254,9 @@ def guarded_client(client: Client, config: str = "") -> Generator[GuardedClient]
         (folder / "bin").mkdir()
         person = person_of(home)
         person.patience = TURN_SECONDS
-        guarded = GuardedClient(client=client, home=home, person=person, model=model, folder=folder)
+        guarded = GuardedClient(
+            client=client, home=home, person=person, model=model, folder=folder, wrapper=wrapper
+        )
         guarded._put_launcher(f"#!{sys.executable} -P\n{LAUNCHER}")  # pyright: ignore[reportPrivateUsage]
         _put_program(guarded)
         put_files(guarded.user_home, client.files(model.url))

@@ -132,7 +132,10 @@ class Claude(Client):
         folder = setup.project / ".claude"
         own, managed = self.folder(setup.machine) / "settings.json", managed_file(setup.machine)
         if setup.is_locked:
-            return self.ignored_files(setup)
+            off = [
+                f"{file} has disableAllHooks: no hook runs on this machine." for file in hooks_off(managed)
+            ]
+            return [*self.ignored_files(setup), *off]
         switched = [*self.ignored_files(setup), *self._switched_off(own, folder)]
         if read_value(managed, ("allowManagedHooksOnly",)) is True:
             switched.append(f"{managed} allows only its own hooks.")

@@ -66,7 +66,9 @@ def examine_client(
     version = find_version(client, machine)
     setup = Setup(machine=machine, launcher=launcher, version=version, program=client.program(machine))
     drift = [problem for each in own for problem in find_drift(client, each, setup, connections)]
-    overrides = client.overrides(setup) if any(each.has_hooks for each in own) else []
+    is_locked = any(each.is_locked for each in own)
+    has_hooks = any(each.has_hooks for each in own)
+    overrides = client.overrides(replace(setup, is_locked=is_locked)) if has_hooks else []
     overrides += find_namesakes(client, setup) if own else []
     others = [] if own else [str(each) for each in find_other_entries(client, setup)]
     found = client.is_found(machine)
@@ -89,7 +91,7 @@ def examine_client(
         program=setup.program,
         version=version,
         scopes=tuple("locked" if each.is_locked else each.project or "user" for each in own),
-        hooks=any(each.has_hooks for each in own),
+        hooks=has_hooks,
         problems=(*others, *drift, *overrides, *old),
         notes=(*_warnings(client, own, setup), *_version_notes(client, version)),
         files=tuple(str(file.path) for each in own for file in each.files),

@@ -60,7 +60,10 @@ def _messages(messages: Sequence[Json]) -> Iterator[str]:
     for index, message in enumerate(messages):
         if message["role"] not in {"user", "assistant", "system"}:
             yield f'messages: Unexpected role "{message["role"]}".'
-        yield from _content(index, message["content"])
+        if (
+            message["content"] or "output_config" not in message
+        ):  # a message may only change the configuration
+            yield from _content(index, message["content"])
     yield from _order(messages)
     yield from _pairs(messages)
 

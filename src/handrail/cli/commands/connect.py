@@ -8,7 +8,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -295,7 +295,9 @@ def _prove(name: str, wish: Wish, *, yes: bool, as_json: bool) -> None:
     client = find_client(_known_name(name))
     _warn_of_launcher(wish)
     is_watched = sys.stdin.isatty() and sys.stdout.isatty() and not yes and not as_json
-    prove(client, _build_setup(client, _machine(), wish), stays=is_watched, as_json=as_json)
+    is_locked = any(each.client == client.name and each.is_locked for each in _connections().all())
+    setup = replace(_build_setup(client, _machine(), wish), is_locked=is_locked)
+    prove(client, setup, stays=is_watched, as_json=as_json)
 
 
 def _connect_all(
