@@ -185,6 +185,13 @@ def test_a_verdict_before_a_call_is_a_permission_decision() -> None:
         "permissionDecision": "allow",
         "updatedInput": {"command": "touch y"},
     }
+    assert (
+        output(Verdict(effect="allow", feedback="A person says so."))["additionalContext"]
+        == "A person says so."
+    )
+    assert "additionalContext" not in output(
+        Verdict(effect="deny", reason="No.", feedback="A person says so.")
+    )
     assert CLAUDE.answer(BEFORE, Verdict(effect="pass")).stdout == ""
 
 

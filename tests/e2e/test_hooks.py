@@ -115,9 +115,14 @@ async def test_an_edited_command_goes_back_as_updated_input(
     new = {**question["input"], "input": {**command, "command": "touch right"}}
     edit = await person.post(f"{where}/edit", {"input": new})
     assert edit["preview"]["command"] == "touch right"
+    words = (
+        'A person changed this call before allowing it: `command` is "touch right" instead of "touch wrong".'
+    )
+    assert edit["tells"] == words
     await person.post(f"{where}/answer", {"answer": "allow", "input": new, "digest": edit["digest"]})
     told = decision((await hook.answer())[1])
-    assert told == {"permissionDecision": "allow", "updatedInput": {**command, "command": "touch right"}}
+    right = {**command, "command": "touch right"}
+    assert told == {"permissionDecision": "allow", "updatedInput": right, "additionalContext": words}
     done = payload(workspace, "Bash", new["input"], "PostToolUse", tool_response={"stdout": "", "stderr": ""})
     await run_hook(shared_home, done)
     assert (await person.settled(question["call_id"]))["status"] == "done"
@@ -393,6 +398,7 @@ async def test_the_permission_prompt_tool_answers_in_one_text_block(
         assert question["caller"]["client"] == "claude-code"
         new = {**question["input"], "input": {"command": "touch right"}}
         edit = await person.post(f"approvals/{question['id']}/edit", {"input": new})
+        assert edit["tells"] == "Nothing: the client runs it as edited."
         body = {"answer": "allow", "input": new, "digest": edit["digest"]}
         await person.post(f"approvals/{question['id']}/answer", body)
         told = await asked.told()

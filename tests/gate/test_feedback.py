@@ -16,6 +16,7 @@ from handrail.store.values import Comment, Json, Result
         ({"a": "é", "b": 1}, {"a": "ü", "b": 1}, '`a` is "ü" instead of "é"'),
         ({"a": "x", "b": 660.0}, {"a": "y", "b": 660}, '`a` is "y" instead of "x"'),
         ({"a": [1.0, {"b": 2.5}]}, {"a": [1, {"b": 2}]}, '`a` is [1, {"b": 2}] instead of [1.0, {"b": 2.5}]'),
+        ({"input": {"a": 1, "b": 2}}, {"input": {"a": 3, "b": 2}}, "`a` is 3 instead of 1"),
         ({"a": [1], "b": 2}, {"b": 3, "c": 4}, "`a` was left out; `b` is 3 instead of 2; `c` was added: 4"),
     ],
 )
@@ -49,9 +50,9 @@ def test_a_call_without_a_result_tells_of_its_change_all_the_same() -> None:
 
 
 def test_what_will_be_told_is_said_before() -> None:
-    assert describe_feedback({"a": 1}, {"a": 1}, "") == "Nothing: it runs as it was asked."
-    assert describe_feedback({"a": 1}, {"a": 1}, "kept 2 of 3 hunks") == "kept 2 of 3 hunks"
-    assert describe_feedback({"a": 1}, {"a": 2}, "kept 1").splitlines() == [
+    assert describe_feedback(describe_edit({"a": 1}, {"a": 1}), "") == "Nothing: it runs as it was asked."
+    assert describe_feedback("", "kept 2 of 3 hunks") == "kept 2 of 3 hunks"
+    assert describe_feedback(describe_edit({"a": 1}, {"a": 2}), "kept 1").splitlines() == [
         describe_edit({"a": 1}, {"a": 2}),
         "kept 1",
     ]

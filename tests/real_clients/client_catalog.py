@@ -13,6 +13,8 @@ from tests.real_agents.install import SETS, node
 from tests.support.model_server.script import Call, Turn
 
 Json = dict[str, Any]
+CHANGED = "A person changed this call before allowing it"
+"""Handrail's words for a model whose call was edited."""
 Fault = Literal["missing", "crashed", "killed", "daemon_down"]
 """What can be wrong with the hook program when a tool is about to run."""
 
@@ -50,6 +52,8 @@ class Client:
     """How the model ends a turn."""
     can_edit: bool
     """A person can change the command before it runs."""
+    edit_notice: str = ""
+    """What its model then reads; empty if it is told nothing."""
     clock_seconds: float = 86_000.0
     """How long Handrail lets it wait for a person before the model is told to repeat the call."""
     own_limit: float = 0.0
@@ -106,6 +110,7 @@ CLAUDE = Client(
     ),
     ours=_named("mcp__handrail__"),
     can_edit=True,
+    edit_notice=f"{CHANGED}: `command` is",
 )
 
 
@@ -184,6 +189,7 @@ GEMINI = Client(
     ),
     ours=_named("mcp_handrail_"),
     can_edit=True,
+    edit_notice="Tool input parameters were modified by a hook",
 )
 
 

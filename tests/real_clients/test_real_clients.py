@@ -7,7 +7,7 @@ import base64
 
 import pytest
 from tests.real_agents.hosting import answering
-from tests.real_clients.client_catalog import Client, Fault
+from tests.real_clients.client_catalog import CHANGED, Client, Fault
 from tests.real_clients.guarded_client import GuardedClient, guarded_client
 from tests.real_clients.observations import note
 from tests.support.daemon_home import eventually
@@ -97,6 +97,8 @@ async def test_an_edited_command_runs_instead_where_the_client_can(guarded: Guar
     is_edited = (guarded.workspace / "edited").exists()
     note(guarded.client.name, "an edit of yours", "runs as edited" if is_edited else "not possible; deny it")
     assert is_edited == guarded.client.can_edit, run.text
+    assert guarded.is_told(guarded.client.edit_notice), "an empty text is in every request"
+    assert guarded.is_told(CHANGED) == guarded.client.edit_notice.startswith(CHANGED)
 
 
 async def test_a_file_edit_shows_its_diff_and_can_be_undone(guarded: GuardedClient) -> None:

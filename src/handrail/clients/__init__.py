@@ -1,7 +1,7 @@
 """Coding agents and editors that people already run: their configuration, their hooks and the undo of what we wrote."""
 
 EXPORTS = {
-    "hook_event": "CANARY_ANSWER CANARY_FIELD Edit HookAnswer HookDialect HookEvent Verdict Work",
+    "hook_event": "CANARY_ANSWER CANARY_FIELD Edit HookAnswer HookDialect HookEvent RUNS_EDITED Verdict Work",
     "canary": "SLOW_SECONDS send_canary",
     "client_facts": "Client HostedAgent Machine Setup",
     "client_program": "find_version",

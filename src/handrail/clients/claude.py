@@ -31,7 +31,7 @@ from handrail.clients.client_facts import (
     member,
     read_value,
 )
-from handrail.clients.hook_event import HookAnswer, HookEvent, HookKind, Json, Verdict, Work
+from handrail.clients.hook_event import RUNS_EDITED, HookAnswer, HookEvent, HookKind, Json, Verdict, Work
 from handrail.clients.hook_payload import (
     child,
     flag,
@@ -222,6 +222,14 @@ def _permission_decision(verdict: Verdict) -> Json:
     return decision
 
 
+def _with_feedback(answer: Json, verdict: Verdict) -> Json:
+    """The answer with words for the model, which Claude adds to the result of the call."""
+    output = child(answer, "hookSpecificOutput")
+    if verdict.effect != "allow" or not verdict.feedback or "permissionDecision" not in output:
+        return answer
+    return {**answer, "hookSpecificOutput": {**output, "additionalContext": verdict.feedback}}
+
+
 def _behavior(verdict: Verdict) -> Json:
     if verdict.effect == "deny":
         return {"behavior": "deny", "message": verdict.reason or NO_REASON}
@@ -266,6 +274,7 @@ class ClaudeShapedHooks:
     name = ""
     clock_seconds = 0.0
     edits = ""
+    edit_notice = RUNS_EDITED
     events: ClassVar[Mapping[str, HookKind]] = EVENTS
     tools: ClassVar[ToolTable] = {}
     event_fields: ClassVar[tuple[str, ...]] = ("hook_event_name",)
@@ -396,6 +405,7 @@ class ClaudeHooks(ClaudeShapedHooks):
 
     name = "claude"
     clock_seconds = 86_000.0
+    edit_notice = ""
     tools: ClassVar[ToolTable] = TOOLS
 
     def work(self, tool: str, input: Json, payload: Json) -> Work:
@@ -437,4 +447,5 @@ class ClaudeHooks(ClaudeShapedHooks):
         """The answer in Claude's format."""
         if event.tool in ASKS_ITS_USER and verdict.effect == "allow":
             return HookAnswer()
-        return super().answer(event, verdict)
+        answer = claude_answer(event, verdict)
+        return HookAnswer() if answer is None else print_json(_with_feedback(answer, verdict))

@@ -15,7 +15,17 @@ from collections.abc import Mapping
 
 from handrail.clients.claude import NO_REASON, print_json
 from handrail.clients.client_facts import SERVER, Client, Setup, member, own_file
-from handrail.clients.hook_event import Edit, HookAnswer, HookEvent, HookKind, Json, JsonValue, Verdict, Work
+from handrail.clients.hook_event import (
+    RUNS_EDITED,
+    Edit,
+    HookAnswer,
+    HookEvent,
+    HookKind,
+    Json,
+    JsonValue,
+    Verdict,
+    Work,
+)
 from handrail.clients.hook_payload import (
     child,
     children,
@@ -197,6 +207,7 @@ class ClineHooks:
     name = "cline"
     clock_seconds = 110.0
     edits = ""
+    edit_notice = RUNS_EDITED
 
     def read(self, payload: Json, environment: Mapping[str, str]) -> HookEvent:
         """Parse a payload. Raises ValueError with a sentence if it is not Cline's."""

@@ -24,7 +24,7 @@ from handrail.clients.client_facts import (
     item,
     member,
 )
-from handrail.clients.hook_event import HookAnswer, HookEvent, HookKind, Json, Verdict, Work
+from handrail.clients.hook_event import RUNS_EDITED, HookAnswer, HookEvent, HookKind, Json, Verdict, Work
 from handrail.clients.hook_payload import (
     child,
     required_object,
@@ -271,6 +271,7 @@ class WindsurfHooks:
     name = "windsurf"
     clock_seconds = 25.0
     edits = "Windsurf does not take a changed input from a hook. Deny the call with the words that it should use instead."
+    edit_notice = RUNS_EDITED
 
     def read(self, payload: Json, environment: Mapping[str, str]) -> HookEvent:
         """Parse a payload. Raises ValueError with a sentence if it is not Windsurf's."""

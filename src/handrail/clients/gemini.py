@@ -268,6 +268,7 @@ class GeminiHooks(_GeminiToolHooks):
 
     name = "gemini"
     clock_seconds = 86_000.0
+    edit_notice = "A hook changed this input. Gemini CLI says so itself, and not who did it or why."
     tools: ClassVar[ToolTable] = TOOLS
     events: ClassVar[Mapping[str, HookKind]] = {
         "BeforeTool": "before",

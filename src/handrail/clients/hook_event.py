@@ -14,6 +14,8 @@ JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "Jso
 Json = dict[str, JsonValue]
 CANARY_FIELD = "handrail_canary"
 """Marks the payload with which `handrail doctor` measures that a hook reaches the daemon."""
+RUNS_EDITED = "Nothing: the client runs it as edited."
+"""What a model learns of an edited input from most clients."""
 CANARY_ANSWER = "Handrail's canary has reached the daemon."
 
 HookKind = Literal[
@@ -114,6 +116,8 @@ class Verdict:
     """For deny: never empty; the model reads it."""
     input: Json | None = None
     """The input as a person edited it, in the shape of `HookEvent.input`."""
+    feedback: str = ""
+    """For allow: what the person changed and said. The model reads it, where the client passes it on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +138,8 @@ class HookDialect(Protocol):
     """We answer within this time, because the client runs the tool when its own limit ends."""
     edits: str
     """Empty if a person can edit the input; else why not, as a sentence for the page."""
+    edit_notice: str
+    """What the client tells its model about an edited input, for the page; empty if it passes our words on."""
 
     def read(self, payload: Json, environment: Mapping[str, str]) -> HookEvent:
         """Parse a payload. Raises ValueError with a sentence if it is not this client's."""

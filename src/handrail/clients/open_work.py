@@ -46,11 +46,16 @@ class OpenWork:
         edits: str,
         process: ClientProcess | None,
         id: str = "",
+        edit_notice: str = "",
     ) -> None:
-        """`read` gives the work of an edited input, and raises ValueError; `edits` is why a person cannot edit it."""
+        """`read` gives the work of an edited input, and raises ValueError; `edits` is why a person cannot edit it.
+
+        `edit_notice` is what the model learns of an edit, if it is not told in our words.
+        """
         self.id = id or secrets.token_hex(8)
         self.event = event
         self.edits = edits
+        self.edit_notice = edit_notice
         self.process = process
         self.decided = anyio.Event()
         """Set when the work may begin, or has been refused."""
@@ -89,7 +94,7 @@ class OpenWork:
     def renew(self, repeated: "OpenWork") -> None:
         """The client asks again about the same work: from now on, this is how it asks."""
         self.event, self.edits, self.process = repeated.event, repeated.edits, repeated.process
-        self.read_edited = repeated.read_edited
+        self.read_edited, self.edit_notice = repeated.read_edited, repeated.edit_notice
 
     def begin(self) -> None:
         """The work may begin: it was allowed, and that is on record."""

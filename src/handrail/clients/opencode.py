@@ -22,7 +22,7 @@ from pathlib import Path
 
 from handrail.clients.claude import NO_REASON, print_json
 from handrail.clients.client_facts import SERVER, Client, Machine, Setup, member, own_file
-from handrail.clients.hook_event import HookAnswer, HookEvent, HookKind, Json, Verdict, Work
+from handrail.clients.hook_event import RUNS_EDITED, HookAnswer, HookEvent, HookKind, Json, Verdict, Work
 from handrail.clients.hook_payload import (
     child,
     required_object,
@@ -185,6 +185,7 @@ class OpencodeHooks:
     name = "opencode"
     clock_seconds = 86_000.0
     edits = ""
+    edit_notice = RUNS_EDITED
 
     def read(self, payload: Json, environment: Mapping[str, str]) -> HookEvent:
         """Parse what the plugin sent. Raises ValueError with a sentence if it is something else."""

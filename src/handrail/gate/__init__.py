@@ -3,7 +3,7 @@
 EXPORTS = {
     "approval": "Answer Approval format_age",
     "call": "Call Outcome new_id",
-    "feedback": "describe_edit",
+    "feedback": "describe_allow describe_edit",
     "gate": "Gate Reply Request",
     "operation": "Operation",
     "person_actions": "",

@@ -4,6 +4,7 @@ Changes to a reviewed file are described by the tool itself (`Tool.tells`).
 """
 
 import json
+from collections.abc import Iterator
 
 from pydantic import JsonValue
 
@@ -11,19 +12,26 @@ from handrail.store.values import Comment, Json, Result
 
 LONGEST = 200
 """Characters of a value in a sentence, so that the text stays readable; `data` has the whole value."""
+CLIENT_INPUT = "input"
+"""The field with a client's own input: the client's model knows the names in it, and not this one."""
 UNCHANGED = "Nothing: it runs as it was asked."
 
 
-def describe_feedback(asked: Json, input: Json, review: str) -> str:
-    """The message that the agent will get about a changed input and a review."""
-    lines = [describe_edit(asked, input)] if _differing(asked, input) else []
-    return "\n".join([*lines, *([review] if review else [])]) or UNCHANGED
+def describe_feedback(edit: str, review: str) -> str:
+    """The message that the agent will get about a changed input and a review; each is empty without one."""
+    return "\n".join(filter(None, (edit, review))) or UNCHANGED
+
+
+def describe_allow(asked: Json, edited: Json | None, said: str) -> list[str]:
+    """Sentences about what a person changed in a call, and said, when allowing it."""
+    change = "" if edited is None else describe_edit(asked, edited)
+    return [*filter(None, (change, f"The person who allowed it says: {said}" if said else ""))]
 
 
 def describe_edit(asked: Json, input: Json) -> str:
-    """One sentence about the difference between two inputs."""
-    changes = [_describe_change(name, asked, input) for name in _differing(asked, input)]
-    return f"A person changed this call before allowing it: {'; '.join(changes)}."
+    """One sentence about the difference between two inputs; empty if there is none."""
+    changes = [words for name in _differing(asked, input) for words in _describe_change(name, asked, input)]
+    return "" if not changes else f"A person changed this call before allowing it: {'; '.join(changes)}."
 
 
 def add_feedback(result: Result | None, asked: Json, edited: Json | None, said: str) -> Result | None:
@@ -31,12 +39,10 @@ def add_feedback(result: Result | None, asked: Json, edited: Json | None, said: 
     if edited is None and not said:
         return result
     original = result or Result(text="", data={})
-    first, data = list[str](), dict(original.data)
+    first, data = describe_allow(asked, edited, said), dict(original.data)
     if edited is not None:
-        first.append(describe_edit(asked, edited))
         data["edited"] = {"input": edited, "asked": asked}
     if said:
-        first.append(f"The person who allowed it says: {said}")
         data["person_says"] = said
     return Result(text="\n".join(first) + (f"\n\n{original.text}" if original.text else ""), data=data)
 
@@ -65,12 +71,18 @@ def _normalized(value: JsonValue) -> JsonValue:
     return {key: _normalized(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _describe_change(name: str, asked: Json, input: Json) -> str:
+def _describe_change(name: str, asked: Json, input: Json) -> Iterator[str]:
     if name not in input:
-        return f"`{name}` was left out"
-    if name not in asked:
-        return f"`{name}` was added: {_value(input[name])}"
-    return f"`{name}` is {_value(input[name])} instead of {_value(asked[name])}"
+        yield f"`{name}` was left out"
+    elif name not in asked:
+        yield f"`{name}` was added: {_value(input[name])}"
+    elif (
+        name == CLIENT_INPUT and isinstance(old := asked[name], dict) and isinstance(new := input[name], dict)
+    ):
+        for inner in _differing(old, new):
+            yield from _describe_change(inner, old, new)
+    else:
+        yield f"`{name}` is {_value(input[name])} instead of {_value(asked[name])}"
 
 
 def _value(value: JsonValue) -> str:

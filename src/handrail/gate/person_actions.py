@@ -106,7 +106,8 @@ async def edit(gate: Gate, call: Call, input: Json | None = None, content: str |
         risk=assess_call(draft.plan.claims),
         plan=draft.plan,
         tells=describe_feedback(
-            call.input, draft.planned.input, draft.planned.tool.describe_review(draft.plan)
+            draft.planned.tool.describe_edit(call.input, draft.planned.input),
+            draft.planned.tool.describe_review(draft.plan),
         ),
     )
 

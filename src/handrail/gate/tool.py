@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from handrail.gate.feedback import describe_edit
 from handrail.lazy_dataclass import dataclass
 from handrail.store.actor import Actor
 from handrail.store.values import (
@@ -268,6 +269,10 @@ class Tool(ABC, Generic[InputT, PlanT]):
     def review(self, plan: PlanT, content: str, comments: tuple[Comment, ...]) -> PlanT:
         """The same plan with a person's edit of the proposed content. Slow for large files. Raises Refusal."""
         raise Refusal(f"{self.name} proposes no file, so there is nothing to review.")
+
+    def describe_edit(self, asked: Json, edited: Json) -> str:
+        """The message for the agent about a person's change of its input; empty without one."""
+        return describe_edit(asked, edited)
 
     def describe_review(self, plan: PlanT) -> str:
         """The message for the agent about the review in a plan; empty without a review."""

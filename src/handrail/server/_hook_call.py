@@ -6,9 +6,10 @@ from collections.abc import Mapping
 import anyio
 from pydantic import JsonValue
 
-from handrail.clients.hook_event import HookDialect, HookEvent, Work
+from handrail.clients.hook_event import HookDialect, HookEvent, Verdict, Work
 from handrail.clients.open_work import OpenWork
 from handrail.gate.call import Call, Outcome
+from handrail.gate.feedback import describe_allow
 from handrail.store.values import Json
 
 
@@ -116,6 +117,16 @@ def _is_text_of(text: str, original: Json) -> bool:
         return text.startswith("{") and json.loads(text) == original
     except (ValueError, RecursionError):
         return False
+
+
+def build_allow(call: Call) -> Verdict:
+    """The allow of a call, with what a person changed in it and said."""
+    edited = None if call.edited is None else call.edited.get("input")
+    return Verdict(
+        effect="allow",
+        input=edited if isinstance(edited, dict) else None,
+        feedback="\n".join(describe_allow(call.input, call.edited, call.said)),
+    )
 
 
 def describe_waiting(call: Call | None) -> str:

@@ -23,6 +23,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from handrail.clients.hook_event import (
     CANARY_ANSWER,
     CANARY_FIELD,
+    RUNS_EDITED,
     HookAnswer,
     HookDialect,
     HookEvent,
@@ -35,7 +36,7 @@ from handrail.gate.call import Call
 from handrail.gate.gate import Gate, Request
 from handrail.gate.rules.matching import CLIENT_WORK
 from handrail.lazy_dataclass import dataclass
-from handrail.server._hook_call import HookCall, describe_denial, describe_waiting, read_edited
+from handrail.server._hook_call import HookCall, build_allow, describe_denial, describe_waiting, read_edited
 from handrail.store.actor import CLIENT
 from handrail.store.values import Caller, Json
 from handrail.terminal.person_check import wait_for_exit
@@ -213,7 +214,7 @@ class Hooks:
         read = partial(read_edited, dialect, payload, event.input, report.environment)
         verdict = await self.decide(
             report.client,
-            OpenWork(event, read, dialect.edits, report.process),
+            OpenWork(event, read, dialect.edits, report.process, edit_notice=dialect.edit_notice),
             self._build_caller(report.client, event),
             report.seconds(dialect),
             is_hosted=is_hosted,
@@ -248,7 +249,8 @@ class Hooks:
             if not doubt:
                 return Verdict(effect="allow")
             event = replace(event, work=replace(event.work, ours=False, warning=doubt))
-        work = OpenWork(event, partial(read_edited, dialect, payload, input, {}), dialect.edits, None)
+        read = partial(read_edited, dialect, payload, input, {})
+        work = OpenWork(event, read, dialect.edits, None, edit_notice=RUNS_EDITED)
         verdict = await self.decide(CLAUDE, work, caller, math.inf)
         if work.begun:
             work.report_end(WorkEnd(output=ALLOWED))
@@ -413,8 +415,7 @@ class Hooks:
         if event.kind == "permission" and opened.delivered:
             opened.granted = True
         opened.delivered = True
-        edited = None if call.edited is None else call.edited.get("input")
-        return Verdict(effect="allow", input=edited if isinstance(edited, dict) else None)
+        return build_allow(call)
 
     def _report_end(self, client: str, event: HookEvent) -> None:
         running = [each for each in self._running() if each.client == client]

@@ -120,6 +120,11 @@ class ClientWork(Tool[ClientWorkInput, ClientPlan]):
         fixed = {**edited, "input": None} == {**asked, "input": None}
         return "" if fixed and isinstance(edited.get("input"), dict) else ONLY_INPUT
 
+    def describe_edit(self, asked: Json, edited: Json) -> str:
+        """What its client's model learns about the change, as not every client passes it on."""
+        change, held = super().describe_edit(asked, edited), self._works.get(str(asked.get("work")))
+        return held.edit_notice or change if held is not None and change else change
+
     def display(self, input: ClientWorkInput) -> str:
         try:
             return printable_line(_title(self._read(input), input))
