@@ -32,10 +32,10 @@ OPTIONS = (
 """Each switches off the hooks of the user's own settings."""
 
 
-@pytest.fixture
-def locked(tmp_path: Path) -> Iterator[GuardedClient]:
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedClient]:
     """Claude with hooks in its managed settings alone, in a project that switches hooks off, as does its user."""
-    etc = tmp_path / "etc"
+    etc = tmp_path_factory.mktemp("machine") / "etc"
     shutil.copytree("/etc", etc, symlinks=True, ignore=_special_files)
     with guarded_client(CLAUDE, wrapper=_with_etc(etc)) as guarded:
         before = _files(etc)
@@ -85,15 +85,24 @@ async def test_hooks_of_the_user_are_off_in_a_project_that_disables_them() -> No
         assert await guarded.calls() == []
 
 
-async def test_locked_hooks_stay_whatever_the_project_the_user_and_the_options_say(
-    locked: GuardedClient,
-) -> None:
-    for number, options in enumerate(((), *OPTIONS)):
-        line = f"touch locked-{number}"
-        async with locked.running(CLAUDE.runs(line), arguments=(*options, *CLAUDE.asks_nobody)) as run:
-            await locked.person.deny(line, f"Not with {options}.")
-        assert not (locked.workspace / line.split()[1]).exists(), run.text
+async def test_managed_hooks_stay_when_the_project_and_the_user_disable_hooks(locked: GuardedClient) -> None:
+    await _deny_one(locked, "denied")
     async with answering(locked.person, "allow") as asked:
         run = await locked.run(CLAUDE.runs("touch allowed"), arguments=CLAUDE.asks_nobody)
     assert (locked.workspace / "allowed").exists(), run.text
     assert len(asked) == 1
+
+
+@pytest.mark.all_clients
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
+async def test_managed_hooks_stay_whatever_the_options_say(
+    locked: GuardedClient, options: tuple[str, ...]
+) -> None:
+    await _deny_one(locked, f"with{OPTIONS.index(options)}", *options)
+
+
+async def _deny_one(locked: GuardedClient, name: str, *options: str) -> None:
+    async with locked.running(CLAUDE.runs(f"touch {name}"), arguments=(*options, *CLAUDE.asks_nobody)) as run:
+        await locked.person.deny(f"touch {name}", f"Not {name}.")
+    assert not (locked.workspace / name).exists(), run.text
+    assert locked.is_told(f"Not {name}.")
