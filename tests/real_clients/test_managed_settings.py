@@ -40,11 +40,13 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedClient]:
     with guarded_client(CLAUDE, wrapper=_with_etc(etc)) as guarded:
         before = _files(etc)
         _switch_off(guarded)
+        home = guarded.files()
         done = guarded.handrail("connect", "claude", "--locked", "--yes")
         assert done.returncode == 0, done.stdout + done.stderr
+        assert guarded.files() == home
         assert _files(etc).keys() - before.keys() == {"claude-code/managed-settings.json"}
         yield guarded
-        done = guarded.handrail("disconnect", "claude", "--yes")
+        done = guarded.handrail("connect", "claude", "--locked", "--undo", "--yes")
         assert done.returncode == 0, done.stdout + done.stderr
         assert _files(etc) == before
         assert not (etc / "claude-code").exists()

@@ -110,6 +110,7 @@ def test_without_a_terminal_nothing_is_written_unless_yes_is_given(desk: Desk) -
         (("codex", "--scope", "project"), 1, "from your own configuration only"),
         (("zed", "--no-mcp"), 1, "has no hooks"),
         (("qwen", "--undo"), 1, "Qwen Code is not connected"),
+        (("claude", "--locked", "--undo"), 1, "Claude Code has no locked hooks"),
         (("--all",), 1, "None of the clients that Handrail knows is installed"),
     ],
 )

@@ -132,7 +132,7 @@ def connect(
             "--prove takes one client, and with it only --no-mcp, --launcher, --yes and --json."
         )
     if undo:
-        disconnect(_known_name(client or ""), yes=yes, scope=scope, dry_run=dry_run)
+        _disconnect(_known_name(client or ""), scope, is_locked=locked, dry_run=dry_run, yes=yes)
         return
     wish = Wish(
         scope=scope,
@@ -164,12 +164,17 @@ def disconnect(
 
     A file that nothing else changed is as it was before, byte for byte. From any other, only our entries are removed.
     """
-    name, connections = _known_name(client), _connections()
+    _disconnect(_known_name(client), scope, is_locked=False, dry_run=dry_run, yes=yes)
+
+
+def _disconnect(name: str, scope: str, *, is_locked: bool, dry_run: bool, yes: bool) -> None:
+    """Disconnect a client; with `is_locked`, remove only its hooks in settings for the whole machine."""
+    connections = _connections()
     if name == VSCODE:
         remove_extension(_machine(), dry_run=dry_run, yes=yes)
         if not any(each.client == name for each in connections.all()):
             return
-    plans = _plan_removals(name, scope, connections)
+    plans = _plan_removals(name, scope, connections, is_locked=is_locked)
     back = plan_return(plans, connections)
     for plan in plans:
         show_plan(plan)
@@ -420,11 +425,15 @@ def _say_root(commands: list[str]) -> None:
         say(("  " + command, "bold"))
 
 
-def _plan_removals(name: str, scope: str, connections: Connections) -> list[ConnectionPlan]:
+def _plan_removals(
+    name: str, scope: str, connections: Connections, *, is_locked: bool
+) -> list[ConnectionPlan]:
     here = str(project(None, "cd")) if scope == "project" else ""
     try:
         known = [each for each in connections.all() if each.client == name]
-        chosen = [each for each in known if each.project == here]
+        chosen = [each for each in known if each.project == here and (each.is_locked or not is_locked)]
+        if not chosen and is_locked:
+            raise Failure(f"{find_client(name).title} has no locked hooks of this Handrail.")
         if not chosen:
             raise Failure(_explain_nothing(name, known))
         return [plan_disconnect(find_client(name), each, connections) for each in chosen]
