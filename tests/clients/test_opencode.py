@@ -23,7 +23,9 @@ try {
 } catch (error) {
   console.log(JSON.stringify({ refused: error.message }))
 }
-await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s", callID: "c" }, %s)
+const ended = %s
+await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s", callID: "c" }, ended)
+console.error(JSON.stringify(ended))
 """
 
 
@@ -46,7 +48,7 @@ await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s", callID: "c" },
     ],
 )
 def test_a_tool_runs_only_on_a_clear_allow(tmp_path: Path, answer: str, result: object) -> None:
-    told, before, after = call_plugin(tmp_path, answer, {"output": "done"})
+    told, before, after, _ = call_plugin(tmp_path, answer, {"output": "done"})
 
     assert told == result if result else told["refused"].startswith("Handrail did not answer; refused")
     call = {"session": "s", "call": "c", "tool": "bash", "cwd": "/work"}
@@ -65,12 +67,29 @@ def test_a_tool_runs_only_on_a_clear_allow(tmp_path: Path, answer: str, result: 
     ],
 )
 def test_the_result_of_an_mcp_tool_is_the_text_of_its_parts(tmp_path: Path, result: Any, output: str) -> None:
-    *_, after = call_plugin(tmp_path, 'echo \'{"effect": "allow"}\'', result)
+    *_, after, _ = call_plugin(tmp_path, 'echo \'{"effect": "allow"}\'', result)
     assert after["output"] == output
 
 
+@pytest.mark.skipif(NODE is None, reason="needs Node, which opencode's plugins are written for")
+@pytest.mark.parametrize(
+    ("result", "read"),
+    [
+        ({"output": "done"}, {"output": "A person edited it.\n\ndone"}),
+        (
+            {"content": [{"type": "text", "text": "done"}]},
+            {"content": [{"type": "text", "text": "A person edited it."}, {"type": "text", "text": "done"}]},
+        ),
+    ],
+)
+def test_the_model_reads_what_a_person_changed(tmp_path: Path, result: Any, read: Any) -> None:
+    answer = {"effect": "allow", "input": {"command": "ls"}, "feedback": "A person edited it."}
+    *_, after, ended = call_plugin(tmp_path, f"echo '{json.dumps(answer)}'", result)
+    assert (after["output"], ended) == ("done", read)
+
+
 def call_plugin(tmp_path: Path, answer: str, result: Any) -> list[Any]:
-    """One call through the plugin: what became of it, and what the hook was told before and after."""
+    """One call through the plugin: what became of it, what the hook was told before and after, and the result for the model."""
     machine = ClientMachine(tmp_path, OpenCode.name)
     program = machine.home / "hand rail"
     program.write_text(
@@ -84,4 +103,5 @@ def call_plugin(tmp_path: Path, answer: str, result: Any) -> list[Any]:
     script.write_text(CALL % (json.dumps(str(plugin)), json.dumps(result)))
 
     done = subprocess.run([NODE or "", script], check=True, capture_output=True, text=True, timeout=60)
-    return [json.loads(line) for line in (done.stdout, *(machine.home / "payloads").read_text().splitlines())]
+    told = (machine.home / "payloads").read_text().splitlines()
+    return [json.loads(line) for line in (done.stdout, *told, done.stderr)]

@@ -244,6 +244,7 @@ OPENCODE = Client(
     ),
     ours=_named("handrail_"),
     can_edit=True,
+    edit_notice=f"{CHANGED}: `command` is",
 )
 
 

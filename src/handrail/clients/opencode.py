@@ -22,7 +22,7 @@ from pathlib import Path
 
 from handrail.clients.claude import NO_REASON, print_json
 from handrail.clients.client_facts import SERVER, Client, Machine, Setup, member, own_file
-from handrail.clients.hook_event import RUNS_EDITED, HookAnswer, HookEvent, HookKind, Json, Verdict, Work
+from handrail.clients.hook_event import HookAnswer, HookEvent, HookKind, Json, Verdict, Work
 from handrail.clients.hook_payload import (
     child,
     required_object,
@@ -69,6 +69,8 @@ const ask = (payload) => new Promise((resolve, reject) => {
 const report = (payload) => ask(payload).catch(() => {})
 // A tool of an MCP server has a list of parts instead of an output.
 const textOf = (parts) => Array.isArray(parts) ? parts.map((part) => part.text ?? `[${part.type}]`).join("\\n") : ""
+// What a person changed in a call, for the model, until the call has ended.
+const feedback = new Map()
 
 export const Handrail = async ({ directory }) => ({
   "tool.execute.before": async ({ tool, sessionID, callID }, output) => {
@@ -80,13 +82,19 @@ export const Handrail = async ({ directory }) => ({
       throw new Error(`Handrail did not answer; refused (${error.message})`)
     }
     if (answer.effect !== "allow" && answer.effect !== "pass") throw new Error(answer.reason || "Handrail refused this call.")
+    if (answer.effect === "allow" && answer.feedback) feedback.set(callID, answer.feedback)
     if (answer.effect === "pass" || !answer.input) return
     for (const name of Object.keys(output.args)) if (!(name in answer.input)) delete output.args[name]
     Object.assign(output.args, answer.input)
   },
-  "tool.execute.after": async ({ tool, sessionID, callID, args }, { output, content, metadata }) => {
+  "tool.execute.after": async ({ tool, sessionID, callID, args }, ended) => {
+    const { output, content, metadata } = ended
     const call = { session: sessionID, call: callID, tool, args: args ?? {}, cwd: directory }
     const result = String(output ?? textOf(content))
+    const words = feedback.get(callID)
+    feedback.delete(callID)
+    if (words && typeof output === "string") ended.output = `${words}\\n\\n${output}`
+    else if (words && Array.isArray(content)) content.unshift({ type: "text", text: words })
     await report({ event: "tool.execute.after", ...call, output: result, metadata: metadata ?? {} })
   },
   "chat.message": async ({ sessionID }) => {
@@ -185,7 +193,7 @@ class OpencodeHooks:
     name = "opencode"
     clock_seconds = 86_000.0
     edits = ""
-    edit_notice = RUNS_EDITED
+    edit_notice = ""
 
     def read(self, payload: Json, environment: Mapping[str, str]) -> HookEvent:
         """Parse what the plugin sent. Raises ValueError with a sentence if it is something else."""
@@ -217,7 +225,8 @@ class OpencodeHooks:
             return HookAnswer()
         reason = verdict.reason or (NO_REASON if verdict.effect == "deny" else "")
         edited = verdict.input if verdict.effect == "allow" else None
-        return print_json({"effect": verdict.effect, "reason": reason, "input": edited})
+        feedback = {"feedback": verdict.feedback} if verdict.feedback and verdict.effect == "allow" else {}
+        return print_json({"effect": verdict.effect, "reason": reason, "input": edited, **feedback})
 
 
 def _work(tool: str, arguments: Json) -> Work:
