@@ -1,5 +1,7 @@
 """The page in Chromium while the SDK's client talks to the real daemon: seen, decided, cancelled, completed."""
 
+import os
+import signal
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -236,7 +238,7 @@ async def test_a_second_answer_is_told_who_was_first(
     assert (await shared_person.call(call))["status"] == "done"
 
 
-async def test_the_page_says_that_the_daemon_went_away_and_what_it_found_when_it_came_back(
+async def test_the_page_says_that_the_daemon_went_away_or_hangs_and_what_it_found_when_it_came_back(
     home: Home, person: Person, workspace: Path, browser: Browser
 ) -> None:
     async with signed_in(browser, person) as tab, agent(home, workspace) as client:
@@ -265,6 +267,20 @@ async def test_the_page_says_that_the_daemon_went_away_and_what_it_found_when_it
         await tab.open(question["call_id"])
         await tab.press("Allow once")
         await tab.reads(question["call_id"], "done")
+
+        later = client.ask("write_file", path="later.txt", content="later\n")
+        await tab.open((await person.question("later.txt"))["call_id"])
+        hanging = home.pid
+        os.kill(hanging, signal.SIGSTOP)
+        try:
+            hangs = tab.banner.filter(has_text="The daemon has not answered for")
+            await expect(hangs).to_be_visible(timeout=MS)
+            await expect(allow).to_have_attribute("aria-disabled", "true")
+        finally:
+            os.kill(hanging, signal.SIGCONT)
+        await expect(allow).not_to_have_attribute("aria-disabled", "true", timeout=MS)
+        await tab.press("Allow once")
+        assert (await later.told()).status == "done"
 
     assert (workspace / "kept.txt").read_text() == "kept\n"
 

@@ -9,7 +9,11 @@ import { followEvents } from "../api/eventSocket.ts";
 import type { ClientView, EditorView, Entry, LiveEntries, Restart } from "../api/types.ts";
 import { advance, type Model, modelFromState, updateHeading } from "./model.ts";
 
-export type Connection = { kind: "connecting" } | { kind: "live" } | { kind: "away"; since: number; retryAt: number };
+export type Connection =
+  | { kind: "connecting" }
+  | { kind: "live" }
+  /** `hangs`: its connections stay open, but it does not answer. */
+  | { kind: "away"; since: number; retryAt: number; hangs: boolean };
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5000;
@@ -74,7 +78,9 @@ export class Store {
       if (error instanceof ApiError && error.status === 401) this.signOut(error.message);
       return false;
     }
-    return followEvents(this.api, this.model?.seq ?? 0, { opened: this.opened, frame: this.applyFrame }, this.end.signal);
+    const { opened, silentSince } = await followEvents(this.api, this.model?.seq ?? 0, { opened: this.opened, frame: this.applyFrame }, this.end.signal);
+    if (silentSince !== null) this.link = { kind: "away", since: silentSince, retryAt: 0, hangs: true };
+    return opened;
   }
 
   /** Loads a snapshot at first and for another journal; else only the heading. */
@@ -120,8 +126,8 @@ export class Store {
   }
 
   private away(pause: number): void {
-    const since = this.link.kind === "away" ? this.link.since : performance.now();
-    this.link = { kind: "away", since, retryAt: performance.now() + pause };
+    const { since, hangs } = this.link.kind === "away" ? this.link : { since: performance.now(), hangs: false };
+    this.link = { kind: "away", since, retryAt: performance.now() + pause, hangs };
   }
 
   private signOut(why: string): void {

@@ -1,11 +1,11 @@
 """WebSocket `/api/live`: streams journal entries from a cursor, at the client's pace and without a queue.
 
 Between them come the clients and the editors that run now, each time complete: they are no facts, so the journal does
-not have them.
+not have them. A message without any of these is a heartbeat.
 Also decides which fields of an event are hidden from a client without `approves`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +39,9 @@ from handrail.store.events import (
     ThreadRenamed,
 )
 from handrail.store.values import Position
+
+HEARTBEAT_SECONDS = 3.0
+"""Interval of heartbeats. A page that gets none for 10 s shows that the daemon hangs: its connection stays open."""
 
 
 def sockets(context: ServerContext) -> APIRouter:
@@ -81,9 +84,17 @@ def sockets(context: ServerContext) -> APIRouter:
                 group.start_soon(receive_visibility, socket, set_hidden, group.cancel_scope)
                 group.start_soon(send_clients)
                 group.start_soon(send_editors)
+                group.start_soon(_send_heartbeats, send)
                 await context.journal.follow(after, send)
 
     return router
+
+
+async def _send_heartbeats(send: Callable[[Sequence[Entry]], Awaitable[None]]) -> None:
+    """Send the first one immediately: from then on the page expects the next."""
+    while True:
+        await send(())
+        await anyio.sleep(HEARTBEAT_SECONDS)
 
 
 async def accept(socket: WebSocket) -> None:
