@@ -491,6 +491,9 @@ async def test_trap_10_noise_of_a_server_is_bounded_and_reaches_nobody_who_has_l
     ended = len(lines(folder / "free", "works ended"))
     async with connected(served, trusted, "legacy", Counterpart()) as client:
         quiet = await call(client, "free__noisy", lines=5000)
+        # A busy machine takes more than a second, after which the call is handed back.
+        running = (quiet.structured_content or {}).get("handrail")
+        told = (await person.settled(running["call_id"]))["result"]["text"] if running else said(quiet)
         again = await call(client, "free__echo", text="in order")
         left = await call(client, "free__works", seconds=1.5)
     await has_logged(folder / "free", "works ended", ended + 1)
@@ -502,7 +505,7 @@ async def test_trap_10_noise_of_a_server_is_bounded_and_reaches_nobody_who_has_l
         return next((each for each in entries if "noise 4999" in json.dumps(each)), None)
 
     record = json.dumps(await eventually(noisy_end))
-    assert (said(quiet), said(again)) == ("quiet", "in order")
+    assert (told, said(again)) == ("quiet", "in order")
     assert kept["status"] == "done"
     assert len(record) < 10_000
     assert "\\u001b" not in record
