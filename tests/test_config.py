@@ -66,6 +66,17 @@ def test_a_bad_value_is_refused_with_file_line_and_fix(
     assert "Fix or remove" in sentence
 
 
+@pytest.mark.parametrize(
+    "hidden", ['command = ["/tmp/x"]', 'env = {ANTHROPIC_BASE_URL = "http://127.0.0.1:1"}']
+)
+def test_no_agent_stands_behind_an_accepted_one_of_the_same_name(tmp_path: Path, hidden: str) -> None:
+    """Settings are compared by name: only the last entry would be, and the agent of the first one would start."""
+    accepted = '[[agents]]\nname = "handrail"\nenv_pass = ["ANTHROPIC_API_KEY"]\n'
+    path = written(tmp_path, f'[[agents]]\nname = "handrail"\n{hidden}\n{accepted}')
+    with pytest.raises(BadConfig, match="two `agents` have the same name"):
+        load(path)
+
+
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match=r"not valid TOML.*line 1"):
         load(written(tmp_path, "port = = 3\n"))

@@ -216,9 +216,8 @@ class AgentSection(Section):
     def _add_own_command(cls, entry: object) -> object:
         """Make `command` optional for our own agent."""
         fields = cast("dict[str, object]", entry) if isinstance(entry, dict) else {}
-        return (
-            {"command": OWN_COMMAND, **fields} if fields.get("name") == OWN_AGENT else cast("object", entry)
-        )
+        is_own = fields.get("name") == OWN_AGENT
+        return {"command": OWN_COMMAND, **fields} if is_own else cast("object", entry)
 
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -398,9 +397,10 @@ class Config(Section):
     rules: Rules = ()
 
     @model_validator(mode="after")
-    def _check_servers(self) -> "Config":
-        if len(self.servers) != len({server.name for server in self.servers}):
-            raise ValueError("two `servers` have the same name")
+    def _check_names(self) -> "Config":
+        for kind, entries in (("agents", self.agents), ("servers", self.servers)):
+            if len(entries) > len({entry.name for entry in entries}):  # what is accepted is compared by name
+                raise ValueError(f"two `{kind}` have the same name")
         return self
 
 

@@ -1,5 +1,6 @@
 """The newest versions of packages, from npm and pip as they are installed, within a bound and without a network."""
 
+import sys
 import time
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from handrail.cli.package_versions import find_newest_versions
 
+PYTHON = sys.executable
 NPM = """#!/bin/sh
 case "$2" in
   one) echo 1.2.3 ;;
@@ -16,8 +18,8 @@ case "$2" in
 esac
 """
 PIP = """#!/bin/sh
-[ "$1" = -c ] && exit 0
-[ "$5" = hermes-agent ] && echo "hermes-agent (0.19.0)" && echo "Available versions: 0.19.0, 0.18.0" && exit 0
+[ "$2" = -c ] && exit 0
+[ "$6" = hermes-agent ] && echo "hermes-agent (0.19.0)" && echo "Available versions: 0.19.0, 0.18.0" && exit 0
 exit 1
 """
 
@@ -37,6 +39,26 @@ def test_the_registries_are_asked_through_the_package_managers(tools: Path) -> N
     found = find_newest_versions(asked)
     assert found.versions == {"a": "1.2.3", "b": "2.0.0-beta.1", "c": "0.19.0"}
     assert found.problems == []
+
+
+PLANTED = "import pathlib; pathlib.Path({!r}, __name__).touch()"
+
+
+def test_nothing_of_the_working_folder_is_loaded(
+    tools: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that may write there would get code into a program that carries no mark."""
+    project, loaded = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("loaded")
+    for name in ("contextlib", "pip"):
+        (project / f"{name}.py").write_text(PLANTED.format(str(loaded)))
+    (project / ".npmrc").write_text("registry=http://127.0.0.1:9/${ANTHROPIC_API_KEY}\n")
+    (tools / "npm").write_text("#!/bin/sh\nif [ -e .npmrc ]; then exit 1; fi\necho 1.2.3\n")
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("sys.executable", PYTHON)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    assert find_newest_versions({"a": ("npm", "one"), "b": ("uv", "two")}).versions == {"a": "1.2.3"}
+    assert [*loaded.iterdir()] == []
 
 
 def test_a_package_that_is_not_found_is_named_and_the_others_are_listed(tools: Path) -> None:

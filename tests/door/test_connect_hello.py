@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +57,36 @@ def test_what_is_no_welcome_is_refused_with_the_reason(ends: Ends, reply: bytes,
     assert str(caught.value).startswith("The Handrail daemon did not let this program in: ")
     assert sentence in str(caught.value)
     assert not caught.value.hung_up
+
+
+LISTEN_MARKED = """
+import socket, sys
+from handrail.door.connect import HelloRefused, dial_path, say_hello
+from handrail.keeper.lineage import mark
+mark()  # as an agent's door is, and a command that listens in the daemon's place
+listener = socket.socket(socket.AF_UNIX); listener.bind(sys.argv[1]); listener.listen(); listener.settimeout(5)
+ours = dial_path(sys.argv[1])
+theirs = listener.accept()[0]; theirs.setblocking(False)
+try:
+    say_hello(ours, "mcp", credential=sys.argv[2], within=0.2)
+except HelloRefused as refused:
+    print(refused)
+try:
+    print(theirs.recv(4096))
+except BlockingIOError:
+    print("nothing was sent")
+"""
+
+
+@pytest.mark.parametrize(("credential", "sent"), [("the-agents-credential", False), ("", True)])
+def test_an_agents_credential_goes_to_no_listener_that_is_marked_as_the_agent_is(
+    tmp_path: Path, credential: str, sent: bool
+) -> None:
+    """The first check lets it pass, because a daemon that was started from inside Handrail has the same mark."""
+    argv = (sys.executable, "-c", LISTEN_MARKED, str(tmp_path / "daemon.sock"), credential)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=BOUND, check=True)
+    assert ("nothing was sent" in done.stdout) is not sent
+    assert ("cannot be recognised as Handrail's" in done.stdout) is not sent
 
 
 @pytest.mark.parametrize("begun", [b"", b'{"handrail"'])

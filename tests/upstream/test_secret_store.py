@@ -31,6 +31,18 @@ def test_without_a_keyring_a_value_is_in_a_file_of_this_user(tmp_path: Path) -> 
     assert SecretStore(path).get("TOKEN") == {"TOKEN": "s3cret"}
 
 
+def test_a_value_that_was_replaced_or_deleted_is_masked_while_a_server_may_still_have_it(
+    tmp_path: Path,
+) -> None:
+    store = SecretStore(tmp_path / "secrets.json")
+    store.set("TOKEN", "first-value")
+    assert store.get("TOKEN") == {"TOKEN": "first-value"}  # a server is started with it
+    store.set("TOKEN", "second-value")
+    assert store.mask("first-value, second-value") == "[secret], [secret]"
+    store.delete("TOKEN")
+    assert store.mask("first-value, second-value") == "[secret], [secret]"
+
+
 def test_a_damaged_file_is_said_and_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "secrets.json"
     path.write_text("{oops")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SECONDS = 30.0
 """Bounds all lookups together: without a network, each would run into its own long timeout."""
+FOLDER = "/"
+"""Where the package managers run. In a project, an agent's files would be loaded: Python modules, and an `.npmrc` that names
+the registry and can send it environment variables."""
 AT_ONCE = 4
 """Lookups at the same time; npm takes much memory."""
 _VERSION = re.compile(r"\d+(\.\d+)*([-.+]?[0-9A-Za-z]+)*")
@@ -70,14 +73,15 @@ def _lookup_command(manager: str) -> tuple[str, ...]:
         return (npm, "view") if npm else ()
     for python in (sys.executable, shutil.which("python3")):
         if python and _has_pip(python):
-            return (python, "-m", "pip", "index", "versions")
+            return (python, "-I", "-m", "pip", "index", "versions")
     return ()
 
 
 def _has_pip(python: str) -> bool:
     try:
         asked = subprocess.run(
-            [python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('pip') is None)"],
+            [python, "-I", "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('pip') is None)"],
+            cwd=FOLDER,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=10,
@@ -101,7 +105,7 @@ def _run(command: Sequence[str], until: float) -> str | None:
         return None
     try:
         answer = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=remaining, check=False
+            command, cwd=FOLDER, stdin=subprocess.DEVNULL, capture_output=True, timeout=remaining, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

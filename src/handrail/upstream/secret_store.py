@@ -24,6 +24,8 @@ REFERENCE = re.compile(r"\{secret:([A-Za-z_][A-Za-z0-9_]{0,99})\}")
 VALUE_MAX = 65_536
 """Characters of a value. Rejects a file that was sent by mistake."""
 SECRETS_MAX = 1000
+MASKED_MAX = 4000
+"""Values that are masked. Bounds memory: tokens of sign-ins are renewed every hour."""
 MASK_MIN = 4
 """Characters of the shortest value that is masked in a server's output: a shorter one is in any text."""
 MASK = "[secret]"
@@ -50,8 +52,9 @@ class SecretStore:
         """`path` is the file."""
         self._path = path
         self._lock = threading.Lock()
-        self._known: dict[str, str] = {}
-        """Values that were read or stored, to mask them."""
+        self._masking = threading.Lock()
+        self._known: dict[str, None] = {}
+        """Values that were read or stored, to mask them. A replaced one is among them: what runs was started with it."""
 
     def list(self) -> list[StoredSecret]:
         """All secrets of people, by name; without those of sign-ins. Raises BadSecret."""
@@ -68,7 +71,7 @@ class SecretStore:
             asked = [name for name, value in found.items() if value is None]
             read = read_keys(*(PREFIX + name for name in asked)) if asked else {}
             values |= {name: read[PREFIX + name] for name in asked if PREFIX + name in read}
-            self._known |= values
+            self.hide(*values.values())
         return values
 
     def set(self, name: str, value: str) -> StoredSecret:
@@ -84,7 +87,7 @@ class SecretStore:
             if in_keyring := has_keyring():
                 store_key(PREFIX + name, value)
             self._write({**entries, name: None if in_keyring else value})
-            self._known[name] = value
+            self.hide(value)
         return StoredSecret(name=name, kept="keyring" if in_keyring else "file")
 
     def delete(self, name: str) -> bool:
@@ -99,12 +102,14 @@ class SecretStore:
         return True
 
     def hide(self, *values: str) -> None:
-        """Mask these values too, which are parts of a stored one."""
-        self._known |= {f"part {value}": value for value in values if value}
+        """Mask these values from now on; of very many, the newest."""
+        with self._masking:
+            known = {**self._known, **dict.fromkeys(filter(None, values))}
+            self._known = dict.fromkeys([*known][-MASKED_MAX:])
 
     def mask(self, text: str) -> str:
         """The text without the values that were used since the daemon started."""
-        for value in sorted(self._known.values(), key=len, reverse=True):
+        for value in sorted(self._known, key=len, reverse=True):
             if len(value) >= MASK_MIN:
                 text = text.replace(value, MASK)
         return text
