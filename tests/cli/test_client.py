@@ -1,5 +1,7 @@
 """The way to the daemon, and what is said when it is not there."""
 
+import socket
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -9,12 +11,35 @@ from handrail.cli.client import Link, reach
 from handrail.cli.failure import Failure
 
 
-def test_a_daemon_that_went_away_is_told_as_such() -> None:
-    gone = Link(url="http://127.0.0.1:1", pid=1, version="0", bearer="none")
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """The command line's end of the socket of the hello, and the daemon's."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def test_a_daemon_that_went_away_is_told_as_such(ends: tuple[socket.socket, socket.socket]) -> None:
+    gone = Link(url="http://127.0.0.1:1", pid=1, version="0", bearer="none", recognised=ends[0])
     with pytest.raises(Failure) as failure:
         gone.get("state")
     assert failure.value.code == 3
     assert "`handrail up`" in str(failure.value)
+
+
+def test_who_listens_on_the_port_of_a_daemon_that_has_ended_is_sent_nothing(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    """A command can end the keeper and the daemon, and take the port that a waiting `handrail chat` knows."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        url = f"http://127.0.0.1:{other.getsockname()[1]}"
+        link = Link(url=url, pid=1, version="0", bearer="secret", recognised=ends[0])
+        ends[1].close()
+        with pytest.raises(Failure, match="has ended") as failure:
+            link.post("threads", "t1", "prompt", body={"text": "", "env": {"ANTHROPIC_API_KEY": "secret"}})
+        with other.accept()[0] as peer:
+            assert peer.recv(4096) == b""
+    assert failure.value.code == 3
 
 
 @pytest.mark.e2e

@@ -20,7 +20,15 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from handrail.cli.failure import Code, Failure
 from handrail.cli.render.output import note, print_json
-from handrail.door.connect import HELLO_SECONDS, DaemonNotRunning, HelloRefused, Impostor, connect, say_hello
+from handrail.door.connect import (
+    HELLO_SECONDS,
+    DaemonNotRunning,
+    HelloRefused,
+    Impostor,
+    check_lives,
+    connect,
+    say_hello,
+)
 from handrail.lazy_dataclass import dataclass
 from handrail.paths import Places
 
@@ -58,6 +66,8 @@ class Link:
     pid: int
     version: str
     bearer: str
+    recognised: socket.socket
+    """The socket on which the daemon was recognised. It closes when that process ends."""
 
     @property
     def get(self) -> Get:
@@ -99,6 +109,8 @@ class Link:
         address = urlsplit(self.url).netloc
         try:
             with closing(http.client.HTTPConnection(address, timeout=REQUEST_SECONDS)) as connection:
+                connection.connect()
+                check_lives(self.recognised)
                 connection.request(method, target, payload, headers)
                 response = connection.getresponse()
                 return _check_status(response.status, response.read())
@@ -157,7 +169,13 @@ def _open_link(sock: socket.socket, want: Want, within: float, is_known: bool) -
         is_gone = refused.hung_up or refused.timed_out
         why = f"The daemon: {refused.why}" if refused.timed_out else refused.why
         raise Failure(why, Code.NO_DAEMON if is_gone else Code.FAILED) from None
-    return Link(url=reply["url"], pid=reply["pid"], version=reply["version"], bearer=reply["bearer"])
+    return Link(
+        url=reply["url"],
+        pid=reply["pid"],
+        version=reply["version"],
+        bearer=reply["bearer"],
+        recognised=sock,
+    )
 
 
 def _check_status(status: int, body: bytes) -> bytes:

@@ -299,6 +299,20 @@ def say_hello(
     return reply
 
 
+def check_lives(sock: socket.socket) -> None:
+    """Raise ConnectionError if the daemon at the other end has ended.
+
+    For a connection to its TCP port, after it was made and before anything is sent: once the daemon and the keeper have
+    ended, any program can listen there.
+    """
+    try:
+        is_over = not sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return
+    if is_over:
+        raise ConnectionError("it has ended")
+
+
 def _may_have_secrets(sock: socket.socket, is_hosted: bool) -> bool:
     """Whether the listener is marked no more than this process; for a hosted agent's door: less than this process."""
     limit = lineage.own_reference() + (is_hosted and lineage.is_marked(os.getpid()))

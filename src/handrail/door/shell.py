@@ -15,7 +15,14 @@ import sys
 import time
 
 from handrail.door.attach_client import Attached, NotAttached, SpoolReader
-from handrail.door.connect import START_SECONDS, DaemonNotRunning, HelloRefused, connect, say_hello
+from handrail.door.connect import (
+    START_SECONDS,
+    DaemonNotRunning,
+    HelloRefused,
+    check_lives,
+    connect,
+    say_hello,
+)
 from handrail.door.window import Interrupted, Outlet, Relay, Window, size_of
 from handrail.hardening import hide_memory
 from handrail.paths import Places
@@ -358,7 +365,9 @@ def post(places: Places, path: str, body: object, within: float | None = None) -
         # The bearer token is valid as long as this connection is open.
         with connect(places, within=START_SECONDS if within is None else within) as sock:
             reply = say_hello(sock, "person")
-            return _send_request(str(reply["url"]), path, str(reply["bearer"]), json.dumps(body).encode())
+            return _send_request(
+                sock, str(reply["url"]), path, str(reply["bearer"]), json.dumps(body).encode()
+            )
     except DaemonNotRunning as problem:
         raise Refused(str(problem), is_gone=True) from None
     except HelloRefused as refused:
@@ -367,7 +376,7 @@ def post(places: Places, path: str, body: object, within: float | None = None) -
         raise Refused(f"The daemon went away ({error}). Start it with `handrail up`.", is_gone=True) from None
 
 
-def _send_request(url: str, path: str, bearer: str, body: bytes) -> Any:
+def _send_request(daemon: socket.socket, url: str, path: str, bearer: str, body: bytes) -> Any:
     host = url.removeprefix("http://")
     name, _, port = host.rpartition(":")
     head = (
@@ -376,6 +385,7 @@ def _send_request(url: str, path: str, bearer: str, body: bytes) -> Any:
     )
     deadline = time.monotonic() + REQUEST_SECONDS
     with socket.create_connection((name, int(port)), REQUEST_SECONDS) as sock:
+        check_lives(daemon)
         sock.sendall(head.encode() + body)
         answer = b""
         while data := sock.recv(1 << 16):
