@@ -2,6 +2,7 @@
 
 from fastapi import HTTPException
 
+from handrail.errors import Conflict
 from handrail.gate import person_actions
 from handrail.gate.approval import Approval
 from handrail.gate.call import Call
@@ -17,7 +18,7 @@ async def check_answer(gate: Gate, call: Call, approval: Approval, body: AnswerB
     if body.rule is not None:
         raise HTTPException(403, HIGH_RISK)
     if body.answer != "deny":
-        await _check_risk(gate, call, approval, body.input, body.content)
+        await _check_risk(gate, call, approval, body.digest, body.input, body.content)
 
 
 async def check_completion(gate: Gate, call: Call, body: CompleteBody) -> None:
@@ -26,14 +27,18 @@ async def check_completion(gate: Gate, call: Call, body: CompleteBody) -> None:
         body.text is None and person_actions.completion(gate, call).does == "accept_diff"
     )
     if accepts and call.approval is not None:
-        await _check_risk(gate, call, call.approval, None, body.content)
+        await _check_risk(gate, call, call.approval, body.digest, None, body.content)
 
 
 async def _check_risk(
-    gate: Gate, call: Call, approval: Approval, input: Json | None, content: str | None
+    gate: Gate, call: Call, approval: Approval, digest: str | None, input: Json | None, content: str | None
 ) -> None:
+    """An edit is drafted again when it is allowed, so the risk counts only for the digest that is allowed then."""
     risk = approval.asked.risk
     if input is not None or content is not None:
-        risk = (await person_actions.edit(gate, call, input, content)).risk.level
+        edit = await person_actions.edit(gate, call, input, content)
+        if edit.digest != digest:
+            raise Conflict(person_actions.STALE)
+        risk = edit.risk.level
     if risk == "high":
         raise HTTPException(403, HIGH_RISK)
