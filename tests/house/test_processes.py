@@ -85,6 +85,23 @@ def test_every_exception_is_still_needed() -> None:
     assert ALLOWED.keys() - starters(SRC).keys() == set()
 
 
+def unisolated(module: Module) -> Iterator[int]:
+    """The lines of a module that start this Python with the working folder on its path: see `paths.own_python`."""
+    for node in nodes(module.path):
+        match node:
+            case ast.List(elts=[first, second, *_]) | ast.Tuple(elts=[first, second, *_]):
+                is_python = ast.unparse(first) in ("sys.executable", "python")
+                if is_python and isinstance(second, ast.Constant) and second.value not in ("-I", "-P"):
+                    yield node.lineno
+            case _:
+                pass
+
+
+def test_no_module_of_the_working_folder_is_loaded_by_a_python_that_we_start() -> None:
+    found = {module.name: [*unisolated(module)] for module in modules(SRC)}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -6,7 +6,6 @@ outcome.
 
 import json
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
@@ -19,6 +18,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from handrail import __version__
 from handrail.lazy_dataclass import dataclass
+from handrail.paths import own_python
 
 PROTOCOL = "2025-06-18"
 LINE_MAX = 32 << 20
@@ -122,7 +122,7 @@ class Client:
 @asynccontextmanager
 async def open_door(workspace: Path) -> AsyncGenerator[Client]:
     """A client with its own door process. On exit, the calls it still waits for are cancelled."""
-    argv = [sys.executable, "-m", "handrail", "mcp", "--workspace", str(workspace)]
+    argv = [*own_python(), "-m", "handrail", "mcp", "--workspace", str(workspace)]
     process = await anyio.open_process(argv, stderr=subprocess.DEVNULL, start_new_session=True)
     async with anyio.create_task_group() as group:
         try:
