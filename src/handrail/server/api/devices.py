@@ -10,6 +10,11 @@ from handrail.server.context import ServerContext
 from handrail.server.device_listener import DeviceAddress, ListenError
 from handrail.server.sign_ins import PAIR_SECONDS
 
+NOT_ACCEPTED = (
+    "config.toml changed without Handrail, and with it perhaps where devices connect. Accept the changes first: `handrail "
+    "rules accept` shows them."
+)
+
 
 class ListenBody(Wire):
     """Where devices connect. What is left out comes from `[devices]` of the configuration."""
@@ -58,6 +63,8 @@ def routes(context: ServerContext) -> APIRouter:
         """Listen for devices, if nothing does yet, and issue a code. An earlier code is no longer valid."""
         if context.access.sealed is not None:
             raise HTTPException(403, context.access.sealed)
+        if context.policy.holds_config:
+            raise HTTPException(409, NOT_ACCEPTED)
         try:
             address = await context.devices.start(body.address, body.port, body.name, body.behind_proxy)
         except ListenError as problem:

@@ -16,6 +16,11 @@ STARTED_OR_GONE = (
 )
 NO_PROCESS = "The program that opened this page could not be recognised. Run `handrail servers login --print`, and open that link."
 
+NOT_ACCEPTED = (
+    "config.toml changed without Handrail, and with it perhaps the address of this server, which gets the client's secret. "
+    "Accept the changes first: `handrail rules accept` shows them."
+)
+
 
 class ServerLoginView(Wire):
     """The sign-in to a server over HTTP."""
@@ -64,6 +69,8 @@ def routes(context: ServerContext) -> APIRouter:
 
         if server not in context.servers.sign_ins:
             raise HTTPException(404, f"There is no MCP server over HTTP called {server[:100]}.")
+        if context.servers.is_held:
+            raise HTTPException(409, NOT_ACCEPTED)
         is_strict = IS_SUPPORTED and body is not None and body.local
         try:
             url = await context.servers.sign_ins.begin(server, partial(_find_refusal, context, is_strict))
