@@ -25,12 +25,13 @@ def private(handrail: Home, web: Web) -> Iterator[Home]:
 
 def link_of(screen: Screen) -> str:
     shown = screen.shows("Waiting for up to 10 minutes")
-    return next(word for word in shown.split() if word.startswith("http") and "authorize" in word)
+    return next(word for word in shown.split() if word.startswith("http") and "ticket=" in word)
 
 
 def browse(url: str, **changes: str) -> None:
     """Follow the link as a browser does, which may bring something else back."""
-    back = httpx.get(url, timeout=BOUND).headers["location"]
+    server = httpx.get(url, timeout=BOUND).headers["location"]
+    back = httpx.get(server, timeout=BOUND).headers["location"]
     httpx.get(str(httpx.URL(back).copy_merge_params(changes)), timeout=BOUND)
 
 
