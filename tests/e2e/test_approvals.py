@@ -75,6 +75,8 @@ async def test_an_edited_command_runs_as_it_was_shown_and_the_agent_is_told(
     assert edit["tells"] in told.text
     call = await person.call(told.call)
     assert (call["input"]["command"], call["asked"]["command"]) == ("touch right", "touch wrong")
+    assert [one["title"] for one in await person.get("calls", q=f"id:{told.call}")] == [call["title"]]
+    assert call["title"] == "touch right"
     assert ((workspace / "right").exists(), (workspace / "wrong").exists()) == (True, False)
 
 

@@ -137,6 +137,8 @@ async def test_a_forwarded_call_is_a_call_with_its_server_and_arguments(
     assert said(results[0]).endswith("edited")
     assert "instead of" in said(results[0])
     assert settled["status"] == "done"
+    assert "hello" in detail["title"]
+    assert settled["title"] == detail["title"].replace("hello", "edited")
 
 
 @pytest.mark.parametrize("path", ["/proc/self/environ", "file:///srv/%2e%2e/proc/self/environ"])

@@ -69,6 +69,9 @@ async def test_a_reviewed_result_is_passed_on_as_the_server_sent_it(
     assert "seen returned this" in question["reasons"][0]
     assert (said(result), result.structured_content) == ("3", {"sum": 3})
     assert record["status"] == "done"
+    waited = record["answered_at"] - record["reviewed_at"]
+    assert (record["asked_at"], record["waited_ms"]) == (None, waited)
+    assert record["ran_ms"] == record["ended_at"] - record["ran_at"] - waited
 
 
 async def test_an_edited_result_replaces_all_that_the_server_sent(

@@ -145,15 +145,25 @@ async def test_the_time_a_person_took_is_not_counted(kept: JournalFiles) -> None
             approval_opened(approval, call),
             approval_allowed(approval, call),
             call_started(call),
+            approval_opened(f"r{number}", call),
+            approval_allowed(f"r{number}", call),
             call_settled(call),
         ]
     async with records_after(kept, *story):
         pass
     with closing(sqlite3.connect(kept.path)) as connection:
-        connection.execute("UPDATE calls SET opened_at = started_at - 100000, settled_at = started_at + 7")
+        connection.execute(
+            """UPDATE calls SET opened_at = started_at - 100000, reviewed_at = started_at + 7,
+            settled_at = started_at + 60007"""
+        )
+        connection.execute(
+            """UPDATE approvals SET answered_at = calls.settled_at
+            FROM calls WHERE approvals.id = calls.approval"""
+        )
         connection.commit()
     async with open_records(kept.path) as records:
         assert await records.calls.typical_duration("write_file", "write a.txt") == TypicalDuration(7, 7, 3)
+        assert [(call.waited_ms, call.ran_ms) for call in await records.calls.find()] == [(160_000, 7)] * 3
 
 
 async def test_a_call_tells_when_it_was_asked_answered_run_and_ended_and_how_its_command_ended(

@@ -88,6 +88,25 @@ def test_the_terminals_of_the_first_schema_are_moved_up_as_commands(kept: Journa
     )
 
 
+def test_calls_of_an_older_database_know_which_approval_was_a_review(kept: JournalFiles) -> None:
+    with closing(open_writer(kept.path, shipped()[:13])) as connection:
+        connection.executemany(
+            "INSERT INTO events VALUES (?, 5, 'X', NULL, x'00', x'00')", [(seq,) for seq in range(1, 8)]
+        )
+        connection.executemany(
+            "INSERT INTO calls (id, tool, title, door, client, caller_key, assurance, opened_at, opened_seq, started_seq) "
+            "VALUES (?, 's__t', 't', 'stdio', 'zed', 'k', 'forwarded', 5, ?, ?)",
+            [("asked", 1, None), ("reviewed", 2, 5), ("neither", 3, 6)],
+        )
+        connection.executemany(
+            "INSERT INTO approvals (id, call, digest, risk, opened_at, opened_seq) VALUES (?, ?, 'd', 'low', ?, ?)",
+            [("a1", "asked", 10, 4), ("a2", "reviewed", 20, 4), ("a3", "reviewed", 30, 7)],
+        )
+    with closing(open_writer(kept.path)) as connection:
+        moments = connection.execute("SELECT id, asked_at, reviewed_at FROM calls ORDER BY opened_seq")
+        assert moments.fetchall() == [("asked", 10, None), ("reviewed", 20, 30), ("neither", None, None)]
+
+
 @pytest.mark.parametrize("schema", [1, 2])
 def test_what_was_asked_before_there_were_rules_is_moved_up_and_still_open(
     kept: JournalFiles, schema: int

@@ -2496,6 +2496,8 @@ export interface components {
             ran_ms: number;
             receipt: components["schemas"]["Receipt"] | null;
             result: components["schemas"]["Result"] | null;
+            /** Reviewed At */
+            reviewed_at: number | null;
             /** Seq */
             seq: number;
             /** Signal */
@@ -2611,6 +2613,11 @@ export interface components {
              * @default []
              */
             rules: string[];
+            /**
+             * Title
+             * @default
+             */
+            title: string;
         };
         /**
          * CallStopped
@@ -2679,6 +2686,8 @@ export interface components {
             ran_at: number | null;
             /** Ran Ms */
             ran_ms: number;
+            /** Reviewed At */
+            reviewed_at: number | null;
             /** Seq */
             seq: number;
             /** Signal */

@@ -294,6 +294,7 @@ class CallDetail(TypedDict):
     ran_ms: int
     receipt: Receipt | None
     result: Result | None
+    reviewed_at: int | None
     seq: int
     signal: str | None
     started_at: int
@@ -343,6 +344,7 @@ class CallStarted(TypedDict):
     files: list[FileChange]
     kind: Literal["CallStarted"]
     rules: list[str]
+    title: str
 
 
 class CallStopped(TypedDict):
@@ -375,6 +377,7 @@ class CallView(TypedDict):
     message: str
     ran_at: int | None
     ran_ms: int
+    reviewed_at: int | None
     seq: int
     signal: str | None
     started_at: int

@@ -157,10 +157,20 @@ class Call:
         await self.journal.committed(self.settled_seq, sync=not self.only_read)
         await self.journal.committed(self.opened_seq, sync=not self.only_read)
 
-    def start(self, plan: Plan, allowed_by: Actor, rules: tuple[str, ...] = ()) -> int:
-        """Journal `CallStarted`; returns the sequence number to await before any effect."""
+    def start(self, plan: Plan, allowed_by: Actor, rules: tuple[str, ...] = (), title: str = "") -> int:
+        """Journal `CallStarted`; returns the sequence number to await before any effect.
+
+        `title` is that of what runs; it differs from the present one if a person edited the input.
+        """
+        title = "" if title == self.title else title
+        self.title = title or self.title
         started = CallStarted(
-            call=self.id, claims=plan.claims, allowed_by=str(allowed_by), rules=rules, files=plan.files
+            call=self.id,
+            claims=plan.claims,
+            allowed_by=str(allowed_by),
+            rules=rules,
+            files=plan.files,
+            title=title,
         )
         return self.journal.append(started)
 

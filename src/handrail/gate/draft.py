@@ -179,6 +179,7 @@ class PlannedCall:
     """A tool, its input and the plan made from it, independent of any rule."""
 
     tool: Tool[Any, Any]
+    title: str
     input: Json
     base: Plan
     """The plan that the tool makes from the input."""
@@ -280,7 +281,8 @@ class Drafts:
         base = plan = await tool.plan(parsed.input, caller)
         if content is not None:  # diffing large files is slow
             plan = await anyio.to_thread.run_sync(tool.review, base, content, ())
-        planned = PlannedCall(tool=tool, input=input, base=base, content=content, plan=plan)
+        title = tool.title_for(parsed.input, caller)
+        planned = PlannedCall(tool=tool, title=title, input=input, base=base, content=content, plan=plan)
         policy = self._find_policy(plan, caller)
         return self._hold(planned, _decide(planned, caller, policy), policy)
 

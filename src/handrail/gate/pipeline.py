@@ -179,7 +179,7 @@ class Pipeline:
     async def _run(self, call: Call, draft: Draft, plan: Plan, allowed_by: Actor) -> Outcome:
         if call.outcome is not None:  # the call ended as it was answered: it must not start
             return call.outcome
-        started = call.start(plan, allowed_by, _allowing_rules(draft.decision))
+        started = call.start(plan, allowed_by, _allowing_rules(draft.decision), draft.planned.title)
         if plan.acts:
             await self._journal.committed(started)
             await self._journal.committed(call.opened_seq)

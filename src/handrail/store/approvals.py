@@ -231,7 +231,7 @@ def statements(seq: int, at: int, event: _OfApproval) -> list[Statement]:
     match event:
         case ApprovalOpened(approval=id, call=call):
             asked = (id, call, event.digest, event.risk, at, seq)
-            return [(_OPENED, asked), (_CALL_ASKED, (id, call))]
+            return [(_OPENED, asked), (_CALL_ASKED, (id, at, at, call))]
         case ApprovalAnswered():
             return _answered(seq, at, event)
         case ApprovalWithdrawn(approval=id, why=why):
@@ -249,7 +249,12 @@ def _answered(seq: int, at: int, event: ApprovalAnswered) -> list[Statement]:
 
 
 _IS_OPEN = "answered_at IS NULL AND withdrawn_at IS NULL AND expired_at IS NULL"
-_CALL_ASKED = "UPDATE calls SET approval = ? WHERE id = ?"
+# A call is asked about before it starts. An approval that is opened later is the review of its result.
+_CALL_ASKED = """
+UPDATE calls SET approval = ?,
+    asked_at = CASE WHEN started_seq IS NULL THEN ? ELSE asked_at END,
+    reviewed_at = CASE WHEN started_seq IS NULL THEN reviewed_at ELSE ? END
+WHERE id = ?"""
 _OPENED = """
 INSERT INTO approvals (id, call, digest, risk, opened_at, opened_seq)
 VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""

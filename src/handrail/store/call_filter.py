@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from handrail.store.actor import NOBODY, PERSON
 from handrail.store.approvals import IS_OPEN
-from handrail.store.calls import EXIT_FAILED
+from handrail.store.calls import EXIT_FAILED, RAN, WAITED
 from handrail.store.query import Value, Where
 from handrail.store.search_query import ENDED, OPEN, Term
 
@@ -89,11 +89,6 @@ def _duration(key: str, value: str) -> tuple[str, tuple[Value, ...]]:
     return f"{WAITED if key == 'waited' else RAN} {sign} ?", (int(value.lstrip("<>=")),)
 
 
-_NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
-WAITED = (
-    f"iif(calls.approval IS NULL, 0, coalesce(calls.started_at, calls.settled_at, {_NOW}) - calls.opened_at)"
-)
-RAN = f"iif(calls.started_at IS NULL, 0, coalesce(calls.settled_at, {_NOW}) - calls.started_at)"
 _LISTED = "(SELECT value FROM json_each(?))"
 _APPROVAL = "FROM approvals WHERE approvals.id = calls.approval"
 _QUESTION = f"SELECT 1 FROM approvals WHERE approvals.call = calls.id AND {IS_OPEN}"

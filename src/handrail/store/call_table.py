@@ -6,8 +6,8 @@ Words are looked up in the search index too, so that a call is found by its inpu
 from typing import Literal
 
 from handrail.lazy_dataclass import dataclass
-from handrail.store.call_filter import RAN, WAITED, add_field, add_word
-from handrail.store.calls import STATUS, CallRecord, Status
+from handrail.store.call_filter import add_field, add_word
+from handrail.store.calls import RAN, STATUS, WAITED, CallRecord, Status
 from handrail.store.query import Where
 from handrail.store.records import Records
 from handrail.store.search_index import NO_CALLS, SearchIndex

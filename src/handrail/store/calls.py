@@ -1,6 +1,6 @@
 """Calls: events, records, queries and SQL for tool calls, from opening to the end of the work.
 
-Owns the one place where a call's status is derived.
+Owns the one place where a call's status is derived, and how long it waited for a person and ran.
 """
 
 import sqlite3
@@ -62,6 +62,8 @@ class CallStarted:
     """Every rule that contributed to allowing it."""
     files: tuple[FileChange, ...] = ()
     """The file changes it is about to make; the old contents are already stored."""
+    title: str = ""
+    """The title of what runs, if a person edited the input; empty if that of `CallOpened` is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,12 +145,18 @@ class CallRecord:
     """Of the command that the call ran; None if it ran none, or a signal ended it."""
     signal: str | None
     asked_at: int | None
-    """When its latest approval was opened."""
+    """When a person was asked whether it may run."""
+    reviewed_at: int | None
+    """When a person was asked to review its result; `answered_at` is then of the review."""
     answered_at: int | None
     """When a person or a rule answered it; None if it ended another way."""
     answered_by: str | None
     edited: bool
     """Allowed with an edited input or content."""
+    waited_ms: int
+    """How long it waited for a person, or has waited until now: to be allowed, and for the review of its result."""
+    ran_ms: int
+    """How long it ran, or has run until now, without the review of its result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,7 +318,7 @@ class CallQueries(Queries):
         )
 
     async def typical_duration(self, tool: str, title: str) -> TypicalDuration | None:
-        """Return how long recent calls of the same tool and title ran, without the wait for approval.
+        """Return how long recent calls of the same tool and title ran, without waiting for a person.
 
         None when there are too few of them.
         """
@@ -361,19 +369,28 @@ EXIT_FAILED = "((calls.exit_code <> 0 OR calls.signal IS NOT NULL) AND +calls.en
 _ANSWER = ", ".join(
     f"(SELECT approvals.{column} FROM approvals WHERE approvals.id = calls.approval) AS {name}"
     for column, name in (
-        ("opened_at", "asked_at"),
         ("answered_at", "answered_at"),
         ("answered_by", "answered_by"),
         ("edited", "edited"),
     )
 )
-_CALLS = f"SELECT calls.*, {STATUS} AS status, {_ANSWER} FROM calls"
+_NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+_REVIEWED_UNTIL = f"""coalesce(
+    (SELECT approvals.answered_at FROM approvals WHERE approvals.id = calls.approval), calls.settled_at, {_NOW}
+)"""
+_REVIEW = f"iif(calls.reviewed_at IS NULL, 0, max(0, {_REVIEWED_UNTIL} - calls.reviewed_at))"
+# Until it was allowed, a call that asked has done nothing but wait.
+WAITED = f"""(iif(calls.asked_at IS NULL, 0,
+    max(0, coalesce(calls.started_at, calls.settled_at, {_NOW}) - calls.opened_at)) + {_REVIEW})"""
+RAN = f"""iif(calls.started_at IS NULL, 0,
+    max(0, coalesce(calls.settled_at, {_NOW}) - calls.started_at - {_REVIEW}))"""
+_CALLS = f"SELECT calls.*, {STATUS} AS status, {_ANSWER}, {WAITED} AS waited_ms, {RAN} AS ran_ms FROM calls"
 _PAYLOADS = """SELECT payload FROM events WHERE payload IS NOT NULL AND seq IN (
     SELECT ? UNION ALL SELECT ? UNION ALL SELECT ? UNION ALL SELECT ?
     UNION ALL SELECT answered_seq FROM approvals WHERE call = ? AND answered_seq IS NOT NULL
 ) ORDER BY seq"""
-_ALIKE = """
-SELECT max(0, settled_at - started_at) FROM calls
+_ALIKE = f"""
+SELECT {RAN} FROM calls
 WHERE tool = ? AND title = ? AND ending = 'done' AND started_at IS NOT NULL
 ORDER BY opened_seq DESC LIMIT ?"""
 
@@ -460,7 +477,7 @@ def _opened(seq: int, at: int, event: CallOpened) -> Statement:
 
 def _started(seq: int, at: int, event: CallStarted) -> list[Statement]:
     return [
-        (_STARTED, (at, seq, event.allowed_by, event.call)),
+        (_STARTED, (at, seq, event.allowed_by, event.title, event.call)),
         *(used_by_start(seq, at, rule, event.call) for rule in dict.fromkeys(event.rules)),
         *changes(seq, at, event.call, event.files),
     ]
@@ -486,7 +503,8 @@ INSERT INTO calls (id, tool, title, door, client, caller_key, workspace, thread,
                    opened_at, opened_seq)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
 _STARTED = """
-UPDATE calls SET started_at = ?, started_seq = ?, allowed_by = ? WHERE id = ? AND started_seq IS NULL"""
+UPDATE calls SET started_at = ?, started_seq = ?, allowed_by = ?, title = coalesce(nullif(?, ''), title)
+WHERE id = ? AND started_seq IS NULL"""
 _HANDED_BACK = "UPDATE calls SET handed_back_at = ? WHERE id = ? AND handed_back_at IS NULL"
 _CLIENT_GONE = "UPDATE calls SET client_gone_at = ? WHERE id = ? AND client_gone_at IS NULL"
 _CLIENT_BACK = "UPDATE calls SET client_gone_at = NULL WHERE id = ?"

@@ -12,6 +12,7 @@ ROW = {
     "exit_code": 0,
     "signal": None,
     "asked_at": 1,
+    "reviewed_at": None,
     "ran_at": 2,
     "waited_ms": 109_000,
     "ran_ms": 100,
@@ -38,6 +39,7 @@ def test_a_command_that_failed_is_not_done(facts: dict[str, Any], words: str) ->
 def test_running_and_waiting_are_told_apart() -> None:
     assert (format_ran(row()), format_waited(row())) == ("100 ms", "1:49")
     assert (format_ran(row(ran_at=None)), format_waited(row(asked_at=None))) == ("", "")
+    assert format_waited(row(asked_at=None, reviewed_at=3)) == "1:49"
 
 
 def test_a_time_of_day_has_its_date_only_on_another_day() -> None:

@@ -1,4 +1,4 @@
--- handrail.db: user_version 13
+-- handrail.db: user_version 14
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -128,7 +128,7 @@ CREATE TABLE calls (
     started_seq    INTEGER REFERENCES events (seq),
     settled_seq    INTEGER REFERENCES events (seq),
     stopped_seq    INTEGER REFERENCES events (seq)
-, exit_code INTEGER, signal TEXT) STRICT;
+, exit_code INTEGER, signal TEXT, asked_at INTEGER, reviewed_at INTEGER) STRICT;
 
 CREATE TABLE compacted (
     first        INTEGER NOT NULL,

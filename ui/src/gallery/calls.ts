@@ -17,6 +17,7 @@ export function call(status: Status, facts: Partial<TrackedCall> = {}): TrackedC
     started_at: 0,
     elapsed_ms: 113_210,
     asked_at: 0,
+    reviewed_at: null,
     answered_at: 109_000,
     answered_by: "a person on the page",
     edited: false,

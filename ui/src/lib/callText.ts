@@ -53,8 +53,8 @@ export function callStatus(call: KnownCall, asks: Asks | null = null, asked: App
 }
 
 /** Whether the agent took its question back before anybody answered it. */
-function isWithdrawn({ by, asked_at, answered_at }: Pick<CallView, "by" | "asked_at" | "answered_at">): boolean {
-  return by === "client" && asked_at != null && answered_at == null;
+function isWithdrawn({ by, asked_at, reviewed_at, answered_at }: Pick<CallView, "by" | "asked_at" | "reviewed_at" | "answered_at">): boolean {
+  return by === "client" && asked_at != null && reviewed_at == null && answered_at == null;
 }
 
 /** How the command of a call failed: `exit 1`, `SIGKILL`; null if it did not. The call itself may well be `done`. */

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { actorText, deciderText, fullTime, sentReview, timeOfDay, timeParts } from "./callTimes.ts";
 
 const call = {
-  status: "done", started_at: 0, asked_at: 0, answered_at: 109_000, answered_by: "a person on the page", edited: false, ran_at: 109_000, ended_at: 109_100,
+  status: "done", started_at: 0, asked_at: 0, reviewed_at: null, answered_at: 109_000, answered_by: "a person on the page", edited: false, ran_at: 109_000, ended_at: 109_100,
   waited_ms: 109_000, ran_ms: 1100, allowed_by: "approval a1", by: "execute_command",
 } as const;
 
@@ -12,6 +12,7 @@ test("a row tells how long a call ran and how long it waited", () => {
   assert.deepEqual(timeParts(call), ["ran 1.1 s", "waited 1:49"]);
   assert.deepEqual(timeParts({ ...call, asked_at: null }), ["ran 1.1 s"]);
   assert.deepEqual(timeParts({ ...call, ran_at: null }), ["waited 1:49"]);
+  assert.deepEqual(timeParts({ ...call, asked_at: null, reviewed_at: 1 }), ["ran 1.1 s", "waited 1:49"]);
 });
 
 test("a finished call says who allowed it, and whether it was edited", () => {

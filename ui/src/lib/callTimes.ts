@@ -8,16 +8,54 @@ import { decidingRule, isUnasked } from "./callText.ts";
 import { durationText } from "./duration.ts";
 import { agoText } from "./relativeTime.ts";
 
-type Times = Pick<CallView, "status" | "started_at" | "asked_at" | "answered_at" | "answered_by" | "edited" | "ran_at" | "ended_at" | "waited_ms" | "ran_ms" | "allowed_by" | "by">;
+type Times = Pick<CallView, "status" | "started_at" | "asked_at" | "reviewed_at" | "answered_at" | "answered_by" | "edited" | "ran_at" | "ended_at" | "waited_ms" | "ran_ms" | "allowed_by" | "by">;
 
 /** When it began to run, on the clock of `since`; null if it has not. */
 export function runningSince(call: Pick<CallView, "ran_at" | "started_at"> & { readonly since: number }): number | null {
   return call.ran_at === null ? null : call.since + call.ran_at - call.started_at;
 }
 
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+type Phases = Pick<CallView, "started_at" | "asked_at" | "reviewed_at" | "answered_at" | "ran_at" | "ended_at">;
+
+/** When it waited for a person, until `now` at most: to be allowed, and for the review of its result. As in `store/calls.py`. */
+export function waitSpans(call: Phases, now: number): Span[] {
+  const end = call.ended_at ?? now;
+  // Until it was allowed, a call that asked has done nothing but wait.
+  const before = call.asked_at === null ? [] : [span(call.started_at, Math.min(end, call.ran_at ?? end))];
+  const review = call.reviewed_at === null ? [] : [span(call.reviewed_at, Math.min(end, call.answered_at ?? end))];
+  return [...before, ...review];
+}
+
+/** When it ran, until its result was reviewed; null if it never did. */
+export function ranSpan(call: Phases, now: number): Span | null {
+  return call.ran_at === null ? null : span(call.ran_at, call.reviewed_at ?? call.ended_at ?? now);
+}
+
+export function waitedMs(call: Phases, now: number): number {
+  return waitSpans(call, now).reduce((sum, one) => sum + spanMs(one), 0);
+}
+
+export function spanMs(one: Span | null): number {
+  return one === null ? 0 : one.to - one.from;
+}
+
+function span(from: number, to: number): Span {
+  return { from, to: Math.max(from, to) };
+}
+
+/** Whether a person was asked, about the call or about its result. */
+export function isAsked(call: Pick<CallView, "asked_at" | "reviewed_at">): boolean {
+  return call.asked_at !== null || call.reviewed_at !== null;
+}
+
 /** `ran 0.1 s`, `waited 1:49`: only what the call really did. */
-export function timeParts(call: Pick<Times, "asked_at" | "ran_at" | "waited_ms" | "ran_ms">): string[] {
-  return [...(call.ran_at === null ? [] : [`ran ${durationText(call.ran_ms)}`]), ...(call.asked_at === null ? [] : [`waited ${durationText(call.waited_ms)}`])];
+export function timeParts(call: Pick<Times, "asked_at" | "reviewed_at" | "ran_at" | "waited_ms" | "ran_ms">): string[] {
+  return [...(call.ran_at === null ? [] : [`ran ${durationText(call.ran_ms)}`]), ...(isAsked(call) ? [`waited ${durationText(call.waited_ms)}`] : [])];
 }
 
 /** Who decided: `allowed by you`, `allowed by “reads in the workspace”`; empty if nobody did. */

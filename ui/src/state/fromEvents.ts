@@ -20,6 +20,7 @@ export function callFromEvent(event: EventOf<"CallOpened">, seq: number, at: num
     started_at: at,
     elapsed_ms: 0,
     asked_at: null,
+    reviewed_at: null,
     answered_at: null,
     answered_by: null,
     edited: false,

@@ -84,7 +84,7 @@ test("a fetched approval adds its facts and keeps the state that events gave", (
 });
 
 test("an agent asking after its own calls is no news, but is on record", () => {
-  const started: Event = { kind: "CallStarted", call: "c1", claims: [], allowed_by: "rule own record", rules: [], files: [] };
+  const started: Event = { kind: "CallStarted", call: "c1", claims: [], allowed_by: "rule own record", rules: [], files: [], title: "" };
   const model = then(empty(), opened("c1"), started);
   assert.deepEqual(buildSections(model), { needs: [], running: [], recent: [] });
   assert.equal(model.calls.get("c1")?.status, "running");
@@ -256,7 +256,7 @@ test("a terminal that ended is no longer among those that run, and asks nobody",
 });
 
 function started(call: string, allowed_by = `approval a-${call}`): Event {
-  return { kind: "CallStarted", call, claims: [], allowed_by, rules: [], files: [] };
+  return { kind: "CallStarted", call, claims: [], allowed_by, rules: [], files: [], title: "" };
 }
 
 /** The model after events at these times. */
@@ -274,6 +274,21 @@ test("waiting for an answer and running are counted apart", () => {
   assert.equal(runningSince(call), call.since + 109_010);
   const over = at(running, [110_110, settled("c1")]).calls.get("c1") ?? assert.fail();
   assert.deepEqual([over.ended_at, over.waited_ms, over.ran_ms], [110_110, 109_010, 100]);
+});
+
+test("the review of a result is waiting, whether or not the call was asked about", () => {
+  const asks = (approval: string): Event => ({ ...asked("c1"), approval }) as Event;
+  const reviewing = at(empty(), [1000, opened("c1")], [1010, asks("a1")], [3000, answered("allow")], [3000, started("c1")], [3100, asks("a2")]);
+  assert.deepEqual([reviewing.calls.get("c1")?.asked_at, reviewing.calls.get("c1")?.reviewed_at], [1010, 3100]);
+  const over = at(reviewing, [9100, answered("allow")], [9110, settled("c1")]).calls.get("c1") ?? assert.fail();
+  assert.deepEqual([over.waited_ms, over.ran_ms], [2000 + 6000, 100]);
+  const unasked = at(empty(), [1000, opened("c1")], [1005, started("c1", "rule r1")], [1105, asks("a2")], [5105, settled("c1")]).calls.get("c1") ?? assert.fail();
+  assert.deepEqual([unasked.asked_at, unasked.waited_ms, unasked.ran_ms], [null, 4000, 100]);
+});
+
+test("a call that a person edited has the title of what runs", () => {
+  const edited = at(empty(), [1000, opened("c1")], [1010, asked("c1")], [3000, answered("allow")], [3000, { ...started("c1"), title: "Write b.txt" } as Event]);
+  assert.equal(edited.calls.get("c1")?.title, "Write b.txt");
 });
 
 test("a call that was denied has waited and never run", () => {

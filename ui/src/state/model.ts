@@ -4,6 +4,7 @@
  * Untouched calls keep their identity, so that only changed rows are redrawn.
  */
 import type { ApprovalView, Asks, CallView, Entry, EventOf, Json, LiveEntries, PolicyView, Restart, State, TerminalView } from "../api/types.ts";
+import { ranSpan, spanMs, waitedMs } from "../lib/callTimes.ts";
 import { approvalFromEvent, callFromEvent, terminalFromEvent } from "./fromEvents.ts";
 
 /** A call as far as the page knows it: `CallOpened` does not carry how long such calls take. */
@@ -246,13 +247,14 @@ class Draft {
     if (call) this.calls.set(id, { ...call, ...facts, touched: this.seq });
   }
 
-  private start({ call: id, allowed_by }: EventOf<"CallStarted">, at: number): void {
+  private start({ call: id, allowed_by, title }: EventOf<"CallStarted">, at: number): void {
     const call = this.calls.get(id);
-    if (call) this.change(id, { allowed_by, ran_at: at, waited_ms: waited(call, at) });
+    if (call) this.change(id, { title: title || call.title, allowed_by, ran_at: at, waited_ms: waitedMs({ ...call, ran_at: at }, at) });
   }
 
   private ask(event: EventOf<"ApprovalOpened">, at: number): void {
-    this.change(event.call, { status: "waiting", approval_id: event.approval, asked_at: at, answered_at: null, answered_by: null, edited: false });
+    const asked = this.calls.get(event.call)?.ran_at == null ? { asked_at: at } : { reviewed_at: at };
+    this.change(event.call, { status: "waiting", approval_id: event.approval, ...asked, answered_at: null, answered_by: null, edited: false });
     const call = this.calls.get(event.call);
     if (call) this.approvals.set(event.approval, approvalFromEvent(event, call, at, at + this.skew));
   }
@@ -298,14 +300,8 @@ class Draft {
   }
 }
 
-/** Until it was allowed, a call that asked has done nothing but wait. */
-function waited(call: TrackedCall, until: number): number {
-  return call.asked_at === null ? 0 : Math.max(0, until - call.started_at);
-}
-
 function endTimes(call: TrackedCall, at: number): Pick<TrackedCall, "ended_at" | "waited_ms" | "ran_ms"> {
-  const { ran_at } = call;
-  return { ended_at: at, waited_ms: waited(call, ran_at ?? at), ran_ms: ran_at === null ? 0 : Math.max(0, at - ran_at) };
+  return { ended_at: at, waited_ms: waitedMs(call, at), ran_ms: spanMs(ranSpan(call, at)) };
 }
 
 /** Other tools report the exit code of a terminal they look at, which is not how their own call ended. */

@@ -67,7 +67,8 @@ def format_ran(row: CallView) -> str:
 
 def format_waited(row: CallView) -> str:
     """How long a call waited for an answer; empty if no person was asked."""
-    return "" if row["asked_at"] is None else format_elapsed(row["waited_ms"])
+    asked = row["asked_at"] is not None or row["reviewed_at"] is not None
+    return format_elapsed(row["waited_ms"]) if asked else ""
 
 
 def format_risk(name: str) -> tuple[str, str]:

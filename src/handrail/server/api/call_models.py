@@ -48,7 +48,9 @@ class CallView(Wire):
     elapsed_ms: int
     """From opening until the outcome, or until now. Monotonic."""
     asked_at: int | None
-    """When its latest approval was opened; None if it did not need one."""
+    """When a person was asked whether it may run; None if nobody was."""
+    reviewed_at: int | None
+    """When a person was asked to review its result; None if nobody was. `answered_at` is then of the review."""
     answered_at: int | None
     answered_by: str | None
     """Who answered the approval: a person on the page, the CLI, or a rule."""
@@ -59,9 +61,9 @@ class CallView(Wire):
     ended_at: int | None
     """When its outcome was fixed."""
     waited_ms: int
-    """How long it waited for an answer, or has waited until now."""
+    """How long it waited for a person, or has waited until now: to be allowed, and for the review of its result."""
     ran_ms: int
-    """How long it ran, or has run until now."""
+    """How long it ran, or has run until now, without the review of its result."""
     exit_code: int | None
     """Of the command that it ran."""
     signal: str | None

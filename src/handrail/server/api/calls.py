@@ -217,13 +217,14 @@ def call_view(record: CallRecord, open_call: Call | None, usual: TypicalDuration
         started_at=record.opened_at,
         elapsed_ms=_elapsed_ms(record, open_call),
         asked_at=record.asked_at,
+        reviewed_at=record.reviewed_at,
         answered_at=record.answered_at,
         answered_by=record.answered_by,
         edited=record.edited,
         ran_at=record.started_at,
         ended_at=record.settled_at,
-        waited_ms=_waited_ms(record),
-        ran_ms=_ran_ms(record),
+        waited_ms=record.waited_ms,
+        ran_ms=record.ran_ms,
         exit_code=record.exit_code,
         signal=record.signal,
         handed_back=record.handed_back_at is not None,
@@ -285,19 +286,6 @@ def _elapsed_ms(record: CallRecord, open_call: Call | None) -> int:
     if open_call is not None and not open_call.client_gone:
         return open_call.elapsed_ms
     return max(0, (record.settled_at or now_ms()) - record.opened_at)
-
-
-def _waited_ms(record: CallRecord) -> int:
-    """Until it was allowed, a call that asked has done nothing but wait."""
-    if record.asked_at is None:
-        return 0
-    return max(0, (record.started_at or record.settled_at or now_ms()) - record.opened_at)
-
-
-def _ran_ms(record: CallRecord) -> int:
-    if record.started_at is None:
-        return 0
-    return max(0, (record.settled_at or now_ms()) - record.started_at)
 
 
 def _completion_view(gate: Gate, call: Call) -> Completion:

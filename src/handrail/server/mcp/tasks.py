@@ -363,6 +363,7 @@ def _moments(record: CallRecord) -> tuple[int | None, ...]:
     return (
         record.opened_at,
         record.asked_at,
+        record.reviewed_at,
         record.answered_at,
         record.started_at,
         record.handed_back_at,

@@ -7,7 +7,7 @@ import { buildLanes, lastStretch, panned, ticks, union, waitedText, zoomed } fro
 const MINUTE = 60_000;
 
 function call(id: string, opened: number, asked: boolean, ran: number | null, ended: number | null): CallView {
-  return { id, started_at: opened, asked_at: asked ? opened : null, ran_at: ran, ended_at: ended, caller: { key: "k" } } as CallView;
+  return { id, started_at: opened, asked_at: asked ? opened : null, reviewed_at: null, answered_at: null, ran_at: ran, ended_at: ended, caller: { key: "k" } } as CallView;
 }
 
 test("a lane says how long it waited for the person, of the time it was at work", () => {
@@ -29,8 +29,16 @@ test("a call that only waits for another one is no work", () => {
 
 test("an open call ends now, and one that never ran has only waited", () => {
   const [lane] = buildLanes([call("1", 10, true, null, null)], () => "k", 40);
-  assert.deepEqual(lane?.bars[0]?.waited, { from: 10, to: 40 });
+  assert.deepEqual(lane?.bars[0]?.waited, [{ from: 10, to: 40 }]);
   assert.equal(lane?.bars[0]?.ran, null);
+});
+
+test("the review of a result is waiting, and no part of the run", () => {
+  const reviewed = { ...call("1", 0, true, 5 * MINUTE, 30 * MINUTE), reviewed_at: 10 * MINUTE, answered_at: 30 * MINUTE };
+  const [lane] = buildLanes([reviewed], () => "k", 0);
+  assert.deepEqual(lane?.bars[0]?.waited, [{ from: 0, to: 5 * MINUTE }, { from: 10 * MINUTE, to: 30 * MINUTE }]);
+  assert.deepEqual(lane?.bars[0]?.ran, { from: 5 * MINUTE, to: 10 * MINUTE });
+  assert.equal(waitedText(lane ?? assert.fail()), "waited for you 25 of 30 minutes");
 });
 
 test("overlapping spans count once, short pauses count, long ones do not", () => {

@@ -1,17 +1,16 @@
 /** The lanes of the waterfall: calls of one agent or thread on a time axis, and how long they waited; pure. */
 import type { CallView } from "../../api/types.ts";
+import { ranSpan, type Span, waitSpans } from "../../lib/callTimes.ts";
 import { isPoll } from "../inbox/sections.ts";
 
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
+export type { Span };
 
 export interface Bar {
   readonly call: CallView;
   /** Calls that overlap are drawn below each other. */
   readonly row: number;
-  readonly waited: Span | null;
+  /** To be allowed, and for the review of its result. */
+  readonly waited: readonly Span[];
   readonly ran: Span | null;
   readonly all: Span;
 }
@@ -39,14 +38,13 @@ function buildLane(key: string, calls: readonly CallView[], now: number): Lane {
   const ends: number[] = [];
   const bars = calls.map((call): Bar => {
     const all = { from: call.started_at, to: Math.max(call.started_at, call.ended_at ?? now) };
-    const waited = call.asked_at === null ? null : { from: call.started_at, to: Math.min(all.to, call.ran_at ?? all.to) };
-    const ran = call.ran_at === null ? null : { from: call.ran_at, to: all.to };
+    const [waited, ran] = [waitSpans(call, all.to), ranSpan(call, all.to)];
     const free = ends.findIndex((end) => end <= all.from);
     const row = free < 0 ? ends.length : free;
     ends[row] = all.to;
     return { call, row, waited, ran, all };
   });
-  return { key, bars, rows: ends.length, waited: union(bars.flatMap(({ waited }) => waited ?? []), 0), active: union(bars.map(({ all }) => all), PAUSE_MS) };
+  return { key, bars, rows: ends.length, waited: union(bars.flatMap(({ waited }) => waited), 0), active: union(bars.map(({ all }) => all), PAUSE_MS) };
 }
 
 function latest({ bars }: Lane): number {
