@@ -1,14 +1,18 @@
 """The JSON-RPC connection to a server: ids, cancellation, and answers that nobody waits for."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 
 from handrail.store.values import Json
 from handrail.terminal.jsonrpc_messages import encode_message
 from handrail.upstream import jsonrpc_connection
+from handrail.upstream.http_transport import HttpTransport
 from handrail.upstream.jsonrpc_connection import (
     FLOOD_BYTES,
     MESSAGE_SHOWN,
@@ -53,6 +57,43 @@ class Nobody:
 
     async def hear(self, method: str, params: Json) -> None:
         return
+
+
+@pytest.mark.parametrize("listens", [False, True])
+async def test_a_request_that_no_server_took_is_told_from_one_that_was_lost(listens: bool) -> None:
+    """A server that is gone, and one that closes each connection after it has read something."""
+
+    async def drop(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+
+    async def authorize(_challenge: str, _refused: str) -> Mapping[str, str]:
+        return {}
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(SocketAttribute.local_port)
+    transport = HttpTransport(
+        "far", f"http://127.0.0.1:{port}/mcp", authorize, httpx2.AsyncClient(trust_env=False)
+    )
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            if listens:
+                group.start_soon(listener.serve, drop)
+            else:
+                await listener.aclose()
+            group.start_soon(transport.run)
+            connection = JsonRpcConnection("far", transport, Nobody(), group)
+            group.start_soon(connection.run)
+            with pytest.raises(ConnectionLost) as lost:
+                await connection.request("tools/call", {"name": "x", "arguments": {}})
+            assert lost.value.is_sent == listens
+            assert lost.value.effect == (
+                "What the call did before is unknown." if listens else "Nothing was sent to it."
+            )
+            await transport.stop()
+            group.cancel_scope.cancel()
+    await listener.aclose()
+    transport.close()
 
 
 async def test_a_cancelled_wait_cancels_the_request_by_the_servers_id_and_its_late_answer_is_dropped() -> (

@@ -34,6 +34,9 @@ async def call_as_task(rpc: JsonRpcConnection, group: TaskGroup, params: Json, o
         return created  # it answered at once
     try:
         return await rpc.request("tasks/result", {"taskId": name}, origin=origin)
+    except ConnectionLost as lost:
+        lost.is_sent = True  # the task is at the server
+        raise
     except anyio.get_cancelled_exc_class():
         group.start_soon(_cancel, rpc, name)
         raise

@@ -155,7 +155,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
             recorded = Result(text="", data={"error": {"code": error.code, "message": message}})
             raise Refusal(f"{self._server} answered with an error: {message}", recorded) from None
         except ConnectionLost as lost:
-            raise Refusal(f"{lost} What the call did before is unknown.") from None
+            raise Refusal(f"{lost} {lost.effect}") from None
         call.relay({"result": reply})
         result = _recorded(reply, self._forwarder.mask)
         if reply.get("isError") is True:

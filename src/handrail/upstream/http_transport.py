@@ -52,6 +52,8 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _SAFE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 """Text that a header can have as it is."""
 
+_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)  # before a request is sent
+
 Authorize = Callable[[str, str], Awaitable[Mapping[str, str]]]
 """The headers with which the server knows us. The arguments are empty, or the challenge (`WWW-Authenticate`) of a request that
 was refused, and its `Authorization`. Raises Unauthorized."""
@@ -70,6 +72,7 @@ class _Exchange:
     headers: dict[str, str]
     is_modern: bool
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    is_sent: bool = False  # the server may have it
     is_answered: bool = False
     event_id: str = ""
     """The last event of its stream, from which it can be resumed."""
@@ -224,16 +227,17 @@ class HttpTransport:
         finally:
             self._exchanges.pop(exchange.id, None)
         if why and not exchange.is_answered:
-            await self._inbox.send(Undelivered(exchange.id, why))
+            await self._inbox.send(Undelivered(exchange.id, why, exchange.is_sent))
 
     async def _exchange(self, exchange: _Exchange, method: str) -> str:
         """Send a request and pass on what comes back; why there is no answer, or empty."""
         try:
-            async with self._open("POST", exchange.headers, exchange.line) as response:
+            async with self._open("POST", exchange.headers, exchange.line, exchange) as response:
                 if method == "initialize":
                     self._session = plain_header(response.headers.get("mcp-session-id", ""))
                 why = await self._read_reply(response, exchange, method)
         except httpx2.HTTPError as problem:
+            exchange.is_sent = exchange.is_sent or not isinstance(problem, _UNSENT)
             why = f"{self.name} could not be reached, or broke off: {describe_http_error(problem)}."
         except (Unauthorized, LineTooLong) as problem:
             return str(problem)
@@ -261,7 +265,7 @@ class HttpTransport:
 
     @asynccontextmanager
     async def _open(
-        self, method: str, headers: Mapping[str, str], content: bytes | None = None
+        self, method: str, headers: Mapping[str, str], line: bytes | None = None, of: _Exchange | None = None
     ) -> AsyncGenerator[httpx2.Response]:
         """Send a request, with a second attempt for a new sign-in, and with redirects inside of the origin."""
         accept = "text/event-stream" if method == "GET" else "application/json, text/event-stream"
@@ -269,7 +273,9 @@ class HttpTransport:
         url, challenge, refused = self._url, "", ""
         for _ in range(REDIRECTS_MAX + 1):
             sent = {**await self._authorize(challenge, refused), **known, **headers}
-            async with self._http.stream(method, url, headers=sent, content=content) as response:
+            async with self._http.stream(method, url, headers=sent, content=line) as response:
+                if of is not None:
+                    of.is_sent = True
                 target = find_redirect(response)
                 is_refused = response.status_code == 401 and not challenge
                 if target is None and not is_refused:

@@ -60,6 +60,16 @@ class RpcError(Exception):
 class ConnectionLost(Exception):
     """The connection ended before the answer came; the sentence says why."""
 
+    def __init__(self, why: str, *, is_sent: bool = True) -> None:
+        super().__init__(why)
+        self.is_sent = is_sent
+        """The server may have the request, or an earlier part of the same call."""
+
+    @property
+    def effect(self) -> str:
+        """What the request may have done, as a sentence."""
+        return "What the call did before is unknown." if self.is_sent else "Nothing was sent to it."
+
 
 @dataclass(frozen=True, slots=True)
 class Undelivered:
@@ -67,6 +77,8 @@ class Undelivered:
 
     id: int | str
     why: str
+    is_sent: bool = True
+    """The server may have it."""
 
 
 class Line(Protocol):
@@ -153,7 +165,7 @@ class JsonRpcConnection:
         Raises RpcError or ConnectionLost.
         """
         if self._line.why is not None:
-            raise ConnectionLost(self._line.why)
+            raise ConnectionLost(self._line.why, is_sent=False)
         self._last_id += 1
         number, request = self._last_id, _Outgoing(on_progress, origin)
         self._outgoing[number] = request
@@ -217,7 +229,7 @@ class JsonRpcConnection:
     def _fail(self, lost: Undelivered) -> None:
         request = self._outgoing.get(lost.id) if isinstance(lost.id, int) else None
         if request is not None and not request.done.is_set():
-            request.error = ConnectionLost(lost.why)
+            request.error = ConnectionLost(lost.why, is_sent=lost.is_sent)
             request.done.set()
 
     async def _progress(self, params: Json) -> None:

@@ -193,9 +193,13 @@ class ServerConnection:
         if self.protocol == MODERN and method in ("resources/subscribe", "resources/unsubscribe"):
             return await self._subscribe(str(params.get("uri")), is_wanted=method == "resources/subscribe")
         given: Json = {"inputResponses": answers} if answers and self.protocol == MODERN else {}
-        for _ in range(ROUNDS_MAX):
+        for number in range(ROUNDS_MAX):
             sent = self._envelope({**params, **given})
-            result = await self._rpc.request(method, sent, on_progress, origin)
+            try:
+                result = await self._rpc.request(method, sent, on_progress, origin)
+            except ConnectionLost as lost:
+                lost.is_sent = lost.is_sent or number > 0
+                raise
             if result.get("resultType") != "input_required":
                 return result
             given = await self._answer_questions(result, [] if origin is None else [origin])
