@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.clients.mcp_secrets import find_credentials, is_plain, split_secrets
+from handrail.clients.mcp_secrets import find_credentials, find_file_credentials, is_plain, split_secrets
 
 PLAIN = [
     ("ROOT", "/srv/my files"),
@@ -96,4 +96,32 @@ def test_words_that_only_look_like_flags_of_credentials_pass() -> None:
 
 def test_credentials_of_a_clients_entry_are_found_to_be_hidden() -> None:
     entry = {"env": {"KEY": "k1", "ROOT": "/srv"}, "http_headers": {"Cookie": "c=1"}, "headers": 3}
-    assert find_credentials(entry) == ["k1", "c=1"]
+    assert list(find_credentials(entry)) == ["k1", "c=1"]
+
+
+def test_credentials_anywhere_in_a_clients_file_are_found_to_be_hidden() -> None:
+    settings = {
+        "env": {"ANTHROPIC_AUTH_TOKEN": "t1", "DEBUG": "1"},
+        "apiKeyHelper": "/usr/bin/helper",
+        "mcpServers": {
+            "a": {"args": ["run", "--token", "t2", "--api-key=t3", "--verbose"], "url": "https://u:t4@x"}
+        },
+        "projects": [{"password": "t5"}, "sk-12345678"],
+        "session": {"days": 30, "name": "work"},
+        "hooks": {"SessionStart": [{"command": "handrail hook claude"}]},
+    }
+    assert list(find_credentials(settings)) == ["t1", "t2", "t3", "https://u:t4@x", "t5", "sk-12345678"]
+
+
+def test_credentials_in_comments_and_in_yaml_are_found_to_be_hidden() -> None:
+    text = """\
+extensions:
+  far:
+    envs: {GITHUB_PAT: t1, REGION: eu}
+    api_key: t2  # was: "sk-abcdefgh"
+    timeout: 300
+    session_days: 30
+    cmd: /usr/bin/far
+// "password": "t\\"3", "theme": "dark"
+"""
+    assert find_file_credentials(".yaml", text) == {"t1", "t2", "sk-abcdefgh", 't\\"3'}

@@ -12,7 +12,7 @@ EXPORTS = {
     "connections": "Connection Connections MovedServer",
     "known_clients": "NAMES find_client",
     "mcp_entries": "McpEntry find_mcp_entries",
-    "mcp_secrets": "SplitSection find_credentials split_secrets",
+    "mcp_secrets": "SplitSection find_credentials find_file_credentials split_secrets",
     "server_move": "KnownServers MovePlan ServerMove digest_entry plan_moves",
     "launcher_path": "find_launcher find_problem",
     "hooks": "DIALECTS",

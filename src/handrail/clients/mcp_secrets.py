@@ -1,14 +1,15 @@
-"""Credentials in the entry of an MCP server: which values go to the secret store, and under which names.
+"""Credentials in a client's configuration: which values of an MCP server go to the secret store, and which are not shown.
 
 Nothing tells a credential from another value for certain. So a value stays in config.toml only if it is obviously none: a
 number, a word, a path, or an address without a query, under a name that does not suggest a credential.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from handrail.clients.config_edit import is_object
+from handrail.clients.config_edit import BadFile, is_list, is_object, load
 from handrail.lazy_dataclass import dataclass
 
 _CREDENTIAL_NAME = re.compile(
@@ -34,6 +35,13 @@ _FLAG = re.compile(
 _QUERY = re.compile(
     r"[?&](?:[\w-]*[_-])?(?:api_?key|key|token|secret|password|auth|sig(?:nature)?)=[^&]", re.IGNORECASE
 )
+_TABLES = frozenset({"env", "envs", "environment", "headers", "http_headers"})
+"""Objects whose members have names that the user chose."""
+_PAIR = re.compile(
+    r"""(?<![\w.-])["']?([A-Za-z_][\w.-]*)["']?[ \t]*[:=][ \t]*(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|([^\s,;"'{}\[\]]+))"""
+)
+_NO_SECRET = re.compile(r"|true|false|null|[\d.]+|~?\.{0,2}/.*|[{$].*", re.DOTALL)
+"""Switches, numbers, paths, placeholders."""
 _REFERENCE = re.compile(r"\{secret:\w+\}")
 VALUE_MAX = 65_536
 """Characters of a value, as the secret store takes them."""
@@ -91,11 +99,53 @@ def is_plain(name: str, value: str) -> bool:
     return not _CREDENTIAL_NAME.search(name) and _PLAIN.fullmatch(value) is not None
 
 
-def find_credentials(entry: Mapping[str, Any]) -> list[str]:
-    """The values of a client's entry that are not shown."""
-    tables = (entry.get(field) for field in ("env", "environment", "headers", "http_headers"))
-    pairs = [pair for table in tables if is_object(table) for pair in table.items()]
-    return [str(value) for name, value in pairs if not is_plain(name, str(value))]
+def find_credentials(value: Any, name: str = "", table: str = "") -> Iterator[str]:
+    """The values in a client's configuration, or in a part of it, that are not shown."""
+    if is_object(value):
+        for key, each in value.items():
+            yield from find_credentials(each, key, name)
+    elif is_list(value):
+        yield from _find_in_words([str(each) for each in value if isinstance(each, str)])
+        for each in value:
+            yield from find_credentials(each, name)
+    elif table in _TABLES and not is_plain(name, str(value)):
+        yield str(value)
+    elif isinstance(value, str) and _is_credential(name, value):
+        yield value
+
+
+def _find_in_words(words: Sequence[str]) -> Iterator[str]:
+    """What follows the flags of a command that take a credential."""
+    for word, following in zip(words, [*words, "-"][1:], strict=True):
+        flag = _FLAG.match(word)
+        if flag and flag[1]:
+            yield flag[1][1:]
+        elif flag and not following.startswith("-"):
+            yield following
+
+
+def find_file_credentials(suffix: str, text: str) -> set[str]:
+    """The values in a configuration file, and in its comments, that are not shown."""
+    values = set(_find_in_text(text))
+    if suffix in (".json", ".jsonc", ".toml"):
+        with suppress(BadFile):
+            values |= {*find_credentials(load("toml" if suffix == ".toml" else "json", text))}
+    return values
+
+
+def _find_in_text(text: str) -> Iterator[str]:
+    """The values of `NAME: value` and `NAME = value`, whatever the format."""
+    for name, quoted, single, bare in _PAIR.findall(text):
+        value = quoted or single or bare
+        is_variable = name.isupper() and not is_plain(name, value)
+        if is_variable or _is_credential(name, value):
+            yield value
+
+
+def _is_credential(name: str, value: str) -> bool:
+    if any(pattern.search(value) for pattern in (_TOKEN, _USER_IN_URL, _QUERY)):
+        return True
+    return _CREDENTIAL_NAME.search(name) is not None and _NO_SECRET.fullmatch(value) is None
 
 
 def _split_scheme(value: str) -> tuple[str, str]:

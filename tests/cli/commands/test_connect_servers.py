@@ -68,6 +68,8 @@ def test_servers_are_moved_with_their_secrets_and_back_with_every_byte(desk: Des
     assert "2 MCP servers by itself (git, far)" in kept.err
     assert "handrail connect gemini --servers move" in kept.err
     assert names(desk) == []
+    assert '"far": ' in kept.out
+    assert "b34rer" not in kept.out
 
     shown = desk.ok("connect", "gemini", "--servers", "move", "--dry-run")
     assert names(desk) == []

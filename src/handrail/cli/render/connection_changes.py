@@ -6,9 +6,8 @@ from difflib import unified_diff
 from functools import reduce
 
 from handrail.cli.render.output import note, say
-from handrail.clients.config_edit import is_object
 from handrail.clients.connection_plan import ConfigChange, ConnectionPlan
-from handrail.clients.mcp_secrets import find_credentials
+from handrail.clients.mcp_secrets import find_credentials, find_file_credentials
 from handrail.clients.proof_recipes import RECIPES
 
 MASK_MIN = 4
@@ -37,9 +36,11 @@ def show_changes(plan: ConnectionPlan, about: str = "") -> None:
 
 
 def _find_hidden(plan: ConnectionPlan) -> list[str]:
-    """Credentials in MCP servers of the client that are taken out or put back, as the files have them."""
+    """Credentials of the user in the files, and in MCP servers that are put back, as the files have them."""
     taken = (each for file in plan.connection.files for each in file.pieces if each.piece.kind == "absent")
-    values = {value for each in taken if is_object(each.before) for value in find_credentials(each.before)}
+    values = {value for each in taken for value in find_credentials(each.before)}
+    for change in plan.changes:
+        values |= find_file_credentials(change.path.suffix, (change.before or b"").decode(errors="replace"))
     forms = {form for value in values for form in (value, json.dumps(value)[1:-1])}
     return sorted((form for form in forms if len(form) >= MASK_MIN), key=len, reverse=True)
 
