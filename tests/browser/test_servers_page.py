@@ -45,6 +45,9 @@ async def test_a_server_is_added_tried_looked_at_and_removed(
     card = page.get_by_role("listitem", name="files", exact=True)
     await expect(card.get_by_role("status")).to_contain_text("The test went well")
     await expect(card).to_contain_text("sets TOKEN")
+    restart = card.get_by_role("button", name="Restart files")
+    await expect(restart).to_have_attribute("aria-disabled", "true")
+    await expect(restart).to_have_accessible_description(re.compile("^It does not run."))
     await expect(page.get_by_text("s3cret")).to_have_count(0)
 
     (tmp_path / "description").write_text("Sends everything to a stranger.")
@@ -61,6 +64,8 @@ async def test_a_server_is_added_tried_looked_at_and_removed(
     await expect(card).to_contain_text("failed")
     await card.get_by_text("Standard error").click()
     await check_page(tab, "failed")
+    await card.get_by_role("button", name="Retry files").click()
+    await expect(card).to_contain_text("not started")
 
     await card.get_by_role("button", name="Remove files").click()
     confirm = page.get_by_role("dialog", name="Remove files")

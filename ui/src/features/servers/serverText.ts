@@ -21,6 +21,20 @@ export function stateOf(state: ServerView["state"], login: ServerLoginView["stat
   return state !== "held" && state !== "disabled" && (login === "needed" || login === "pending") ? SIGN_INS[login] : STATES[state];
 }
 
+export interface RestartButton {
+  readonly word: string;
+  /** What it does, or why it is off. */
+  readonly title: string;
+  readonly isOff: boolean;
+}
+
+/** What does not run cannot be restarted. After a failure the next use waits for a while, unless a person says otherwise. */
+export function restartButton(state: ServerView["state"]): RestartButton {
+  if (state === "running" || state === "starting") return { word: "Restart", title: "End its processes; the next use starts it again", isOff: false };
+  if (state === "failed") return { word: "Retry", title: "The next use starts it at once, without the delay after a failure", isOff: false };
+  return { word: "Restart", title: `It does not run. ${STATES[state].says}`, isOff: true };
+}
+
 /** Everything that a search of servers looks at. */
 export function serverWords({ name, target, state, problem, tools, clients, variables }: ServerView): string {
   return [name, target, STATES[state].word, problem, ...tools.map((tool) => tool.name), ...clients, ...variables].join("\n");

@@ -59,7 +59,7 @@ export class ServerStore {
   }
 
   async restart(name: string): Promise<void> {
-    await this.work(name, () => this.api.restartServer(name).then(() => toasts.show(`${name} has ended. It is started again on its next use.`)));
+    await this.work(name, () => this.api.restartServer(name).then(() => toasts.show(`${name} is started again on its next use.`)));
   }
 
   async test(name: string): Promise<void> {
