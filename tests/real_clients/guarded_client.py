@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+import pytest
 from anyio.abc import ByteReceiveStream, Process
 from pydantic import JsonValue
 from tests.real_agents.hosting import offline_environment, put_files
 from tests.real_agents.install import node
-from tests.real_clients.client_catalog import Client, Fault
+from tests.real_clients.client_catalog import ALWAYS, Client, Fault
 from tests.support.daemon_home import Home, eventually, running_daemon
 from tests.support.model_server.script import Turn, script
 from tests.support.model_server.server import ModelServer, model_server
@@ -244,6 +245,7 @@ def guarded_client(
     client: Client, config: str = "", wrapper: tuple[str, ...] = ()
 ) -> Generator[GuardedClient]:
     """A client that is not connected yet, in a home that holds its settings; `config` is more of Handrail's."""
+    _require_program(client)
     with (
         tempfile.TemporaryDirectory(prefix="hr-client-") as made,
         model_server() as model,
@@ -261,6 +263,17 @@ def guarded_client(
         _put_program(guarded)
         put_files(guarded.user_home, client.files(model.url))
         yield guarded
+
+
+def _require_program(client: Client) -> None:
+    """Without it the test would wait for a question until its patience ends."""
+    try:
+        missing = [word for word in client.command() if not Path(word).exists()]
+    except ValueError:  # no package for this machine
+        missing = [client.name]
+    if missing:
+        chore = "make agents" if client.name in {each.name for each in ALWAYS} else "make test-agents-all"
+        pytest.fail(f"{client.name} is not installed: there is no {missing[0]}. Run: {chore}", pytrace=False)
 
 
 def _put_program(guarded: GuardedClient) -> None:

@@ -4,10 +4,11 @@ Each does the same things. What one cannot do stands in `client_catalog.py`, and
 """
 
 import base64
+from dataclasses import replace
 
 import pytest
 from tests.real_agents.hosting import answering
-from tests.real_clients.client_catalog import CHANGED, Client, Fault
+from tests.real_clients.client_catalog import CHANGED, CODEX, Client, Fault
 from tests.real_clients.guarded_client import GuardedClient, guarded_client
 from tests.real_clients.observations import note
 from tests.support.daemon_home import eventually
@@ -28,6 +29,13 @@ FAULTS: dict[Fault, str] = {
     "killed": "hook killed",
     "daemon_down": "no daemon",
 }
+
+
+def test_a_client_that_is_not_installed_is_said_before_anything_starts() -> None:
+    missing = replace(CODEX, command=lambda: ("/nowhere/codex",))
+    wanted = "codex is not installed: there is no /nowhere/codex. Run: make agents"
+    with pytest.raises(pytest.fail.Exception, match=wanted), guarded_client(missing):
+        pass
 
 
 async def test_a_shell_command_waits_with_its_parts_and_risk_and_runs_once_it_is_allowed(
