@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 
 from handrail.store.actor import NOBODY, PERSON
 from handrail.store.approvals import IS_OPEN
-from handrail.store.calls import EXIT_FAILED, RAN, WAITED
+from handrail.store.call_times import RAN, WAITED
+from handrail.store.calls import EXIT_FAILED
 from handrail.store.query import Value, Where
 from handrail.store.search_query import ENDED, OPEN, Term
 

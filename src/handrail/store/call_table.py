@@ -7,7 +7,8 @@ from typing import Literal
 
 from handrail.lazy_dataclass import dataclass
 from handrail.store.call_filter import add_field, add_word
-from handrail.store.calls import RAN, STATUS, WAITED, CallRecord, Status
+from handrail.store.call_times import RAN, WAITED
+from handrail.store.calls import STATUS, CallRecord, Status
 from handrail.store.query import Where
 from handrail.store.records import Records
 from handrail.store.search_index import NO_CALLS, SearchIndex

@@ -1,6 +1,6 @@
 """Calls: events, records, queries and SQL for tool calls, from opening to the end of the work.
 
-Owns the one place where a call's status is derived, and how long it waited for a person and ran.
+Owns the one place where a call's status is derived.
 """
 
 import sqlite3
@@ -19,6 +19,7 @@ from handrail.store.approvals import (
     ApprovalRecord,
     approval_of,
 )
+from handrail.store.call_times import ALIKE, RAN, WAITED
 from handrail.store.database import Statement
 from handrail.store.file_changes import changes
 from handrail.store.query import AMONG_IDS, Queries, Value, Where, caller_of, column_names, columns_of
@@ -322,7 +323,7 @@ class CallQueries(Queries):
 
         None when there are too few of them.
         """
-        took = sorted(await self._all(lambda row: int(row[0]), _ALIKE, (tool, title, _ALIKE_MAX)))
+        took = sorted(await self._all(lambda row: int(row[0]), ALIKE, (tool, title, _ALIKE_MAX)))
         if len(took) < _ALIKE_MIN:
             return None
         return TypicalDuration(
@@ -367,32 +368,14 @@ STATUS = f"""coalesce(calls.ending, CASE WHEN EXISTS (
 EXIT_FAILED = "((calls.exit_code <> 0 OR calls.signal IS NOT NULL) AND +calls.ending = 'done')"
 """A command that failed in a call that did not: shown as failed. The `+` lets SQLite take the index of failed exits."""
 _ANSWER = ", ".join(
-    f"(SELECT approvals.{column} FROM approvals WHERE approvals.id = calls.approval) AS {name}"
-    for column, name in (
-        ("answered_at", "answered_at"),
-        ("answered_by", "answered_by"),
-        ("edited", "edited"),
-    )
+    f"(SELECT approvals.{name} FROM approvals WHERE approvals.id = calls.approval) AS {name}"
+    for name in ("answered_at", "answered_by", "edited")
 )
-_NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
-_REVIEWED_UNTIL = f"""coalesce(
-    (SELECT approvals.answered_at FROM approvals WHERE approvals.id = calls.approval), calls.settled_at, {_NOW}
-)"""
-_REVIEW = f"iif(calls.reviewed_at IS NULL, 0, max(0, {_REVIEWED_UNTIL} - calls.reviewed_at))"
-# Until it was allowed, a call that asked has done nothing but wait.
-WAITED = f"""(iif(calls.asked_at IS NULL, 0,
-    max(0, coalesce(calls.started_at, calls.settled_at, {_NOW}) - calls.opened_at)) + {_REVIEW})"""
-RAN = f"""iif(calls.started_at IS NULL, 0,
-    max(0, coalesce(calls.settled_at, {_NOW}) - calls.started_at - {_REVIEW}))"""
 _CALLS = f"SELECT calls.*, {STATUS} AS status, {_ANSWER}, {WAITED} AS waited_ms, {RAN} AS ran_ms FROM calls"
 _PAYLOADS = """SELECT payload FROM events WHERE payload IS NOT NULL AND seq IN (
     SELECT ? UNION ALL SELECT ? UNION ALL SELECT ? UNION ALL SELECT ?
     UNION ALL SELECT answered_seq FROM approvals WHERE call = ? AND answered_seq IS NOT NULL
 ) ORDER BY seq"""
-_ALIKE = f"""
-SELECT {RAN} FROM calls
-WHERE tool = ? AND title = ? AND ending = 'done' AND started_at IS NOT NULL
-ORDER BY opened_seq DESC LIMIT ?"""
 
 
 def call_of(row: sqlite3.Row) -> CallRecord:

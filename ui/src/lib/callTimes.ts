@@ -22,7 +22,7 @@ export interface Span {
 
 type Phases = Pick<CallView, "started_at" | "asked_at" | "reviewed_at" | "answered_at" | "ran_at" | "ended_at">;
 
-/** When it waited for a person, until `now` at most: to be allowed, and for the review of its result. As in `store/calls.py`. */
+/** When it waited for a person, until `now` at most: to be allowed, and for the review of its result. As in `store/call_times.py`. */
 export function waitSpans(call: Phases, now: number): Span[] {
   const end = call.ended_at ?? now;
   // Until it was allowed, a call that asked has done nothing but wait.
