@@ -70,10 +70,10 @@ async def test_nothing_of_a_deleted_thread_waits_for_a_person_any_more(
         {"say": "\n"},
         {"tell": "p"},
     )
-    await person.question("Write /")
+    await person.question("Write late.txt")
     await person.question("Late work")
     (await person.ask("DELETE", thread.path)).raise_for_status()
-    assert not await waiting(person, "Write /")
+    assert not await waiting(person, "Write late.txt")
     assert not await waiting(person, "Late work")
     written, worked = text_of((await other.idle())["said"][-1]).splitlines()
     assert "error" in json.loads(written)
