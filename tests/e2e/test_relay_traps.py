@@ -492,8 +492,13 @@ async def test_trap_10_noise_of_a_server_is_bounded_and_reaches_nobody_who_has_l
     async with connected(served, trusted, "legacy", Counterpart()) as client:
         quiet = await call(client, "free__noisy", lines=5000)
         # A busy machine takes more than a second, after which the call is handed back.
-        running = (quiet.structured_content or {}).get("handrail")
-        told = (await person.settled(running["call_id"]))["result"]["text"] if running else said(quiet)
+        content: dict[str, Any] = quiet.structured_content or {}
+        handed_back = content.get("handrail")
+        told = (
+            said(quiet)
+            if handed_back is None
+            else (await person.settled(handed_back["call_id"]))["result"]["text"]
+        )
         again = await call(client, "free__echo", text="in order")
         left = await call(client, "free__works", seconds=1.5)
     await has_logged(folder / "free", "works ended", ended + 1)

@@ -1,5 +1,6 @@
 """Editing what an agent asked for."""
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from handrail.cli.client import Link
 from handrail.cli.failure import Failure
 from handrail.cli.interactive.question import edit_in_editor, edit_input, edit_on_one_line, editor_command
 
-NOBODY = Link(url="http://127.0.0.1:1", pid=1, version="0", bearer="none")
+_CLOSED = socket.socket()
+_CLOSED.close()
+NOBODY = Link(url="http://127.0.0.1:1", pid=1, version="0", bearer="none", recognised=_CLOSED)
 """What is edited here needs no daemon."""
 
 
