@@ -123,6 +123,21 @@ PROGRAMS = (
         "tar",
         "test",
     ),
+    *(
+        "bazel",
+        "cpio",
+        "diff3",
+        "dpkg",
+        "eslint",
+        "exiftool",
+        "javac",
+        "ld",
+        "mypy",
+        "mysql",
+        "nmap",
+        "pandoc",
+    ),
+    *("prettier", "pylint", "rpm", "rubocop", "ss"),
     *("ag", "fzf", "nc", "tcpdump", "hg", "svn", "gpg", "ip", "uniq", "vim", "wget", "xxd", "yq", "zip"),
 )
 

@@ -382,7 +382,7 @@ FLAGS: Checks = {
     r"nmap (.* )?(-o|-[a-zA-Z]*[CA]( |$)|-sC|--(scr|datad|stylesheet|append|resume))": "lets nmap write files, or run scripts",
     r"javac (.* )?(-J|@|-?-processor|-Xplugin|-d( |$))": "lets javac load a program, or write other files",
     r"bazel(isk)? (.* )?--(bazelrc|workspace_s|run_under|output_b|override|action_e)": "lets bazel start another program",
-    r"(mysql|mariadb) (.* )?(--(pag|tee|init-c|defaults|plugin-d|load)|.*(\\|(?i:\bsystem\b)))": "lets it write files or start programs",
+    r"(mysql|mariadb) ((.* )?--(pag|tee|init-c|defaults|plugin-d|load)|.*(\\|(?i:\bsystem\b)))": "lets it write files or start programs",
     r"(ss|lsof) (.* )?-[a-zA-Z]*D": "writes a file",
     r"eslint (.* )?(-[cof]( |=|$)|--(conf|rules|plug|pars|res|out|form))": "tells eslint which programs to load, or where to write",
     r"prettier (.* )?--(plug|conf)": "tells prettier which programs to load",
