@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.support.home_folder import make_home_folder
+from tests.support.home_folder import end_started_daemon, make_home_folder
 
 # Examples that take long on a busy machine are no fault; a test that hangs meets pytest's own bound.
 settings.register_profile("handrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,4 +40,5 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     path = make_home_folder()
     monkeypatch.setenv("HANDRAIL_HOME", str(path))
     yield path
+    end_started_daemon(path)
     shutil.rmtree(path, ignore_errors=True)

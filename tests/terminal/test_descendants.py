@@ -1,5 +1,7 @@
 """A part of a program's process tree is ended, while the program and what it speaks to live on."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -27,14 +29,16 @@ sys.stdin.read()
 def leader() -> Generator[tuple[subprocess.Popen[str], int, int]]:
     """A program with a command and a server that it speaks to."""
     with subprocess.Popen(
-        [sys.executable, "-S", "-c", LEADER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-S", "-c", LEADER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         assert process.stdout is not None
         command, server = map(int, process.stdout.readline().split())
         yield process, command, server
-        process.kill()
-        for pid in (command, server):
-            subprocess.run(["kill", "-9", str(pid)], check=False, capture_output=True)
+        os.killpg(process.pid, signal.SIGKILL)  # what the command started, too
 
 
 def identity(pid: int) -> Identity:
