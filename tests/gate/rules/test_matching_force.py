@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.policy_values import rule
 
-from handrail.gate.rules.matching import CHANGED, UNTRUSTED, FolderState, Origin, explain_lapse
+from handrail.gate.rules.matching import CHANGED, NOT_TRUSTED, FolderState, Origin, explain_lapse
 from handrail.store.values import Effect
 
 TRUSTED = FolderState(root="/w", trusted=True, file_trusted=True, now=100)
@@ -32,12 +32,12 @@ def test_what_forbids_needs_no_trust(effect: Effect, origin: Origin) -> None:
     ("origin", "fields", "here", "says"),
     [
         ("answer", {}, TRUSTED, ""),
-        ("answer", {}, STRANGE, UNTRUSTED),
-        ("config", {}, STRANGE, UNTRUSTED),
+        ("answer", {}, STRANGE, NOT_TRUSTED),
+        ("config", {}, STRANGE, NOT_TRUSTED),
         ("answer", {"workspace": "/w", "scope": "project"}, STRANGE, ""),
         ("answer", {"workspace": "/w", "scope": "session"}, STRANGE, ""),
-        ("answer", {"scope": "session"}, STRANGE, UNTRUSTED),
-        ("project", {"workspace": "/w", "scope": "project"}, STRANGE, UNTRUSTED),
+        ("answer", {"scope": "session"}, STRANGE, NOT_TRUSTED),
+        ("project", {"workspace": "/w", "scope": "project"}, STRANGE, NOT_TRUSTED),
         ("project", {"workspace": "/w", "scope": "project"}, CHANGED_FILE, CHANGED),
         ("project", {"workspace": "/w", "scope": "project"}, TRUSTED, ""),
         ("config", {}, CHANGED_FILE, ""),

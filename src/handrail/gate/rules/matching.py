@@ -205,7 +205,7 @@ def common_tool(tool: str, action: Action) -> str:
 
 Origin = Literal["answer", "config", "project"]
 """Added by a person; from their config.toml; or from a project's own file."""
-UNTRUSTED = "This folder is not trusted, so commands and changes in it ask."
+NOT_TRUSTED = "This folder is not trusted, so commands and changes in it ask."
 DISABLED = "It is disabled."
 CHANGED = "The project's file is not the one that was trusted, so what it allows does not hold."
 
@@ -246,6 +246,6 @@ def explain_lapse(rule: Rule, origin: Origin, here: FolderState) -> str:  # noqa
     if here.suspended:
         return here.suspended
     if origin == "project":
-        return "" if here.file_trusted else CHANGED if here.trusted else UNTRUSTED
+        return "" if here.file_trusted else CHANGED if here.trusted else NOT_TRUSTED
     # A rule that a person made for this folder needs no trust in the folder.
-    return "" if here.trusted or rule.workspace is not None else UNTRUSTED
+    return "" if here.trusted or rule.workspace is not None else NOT_TRUSTED

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from handrail.gate.risk import assess
 from handrail.gate.rules.arguments import Arguments
-from handrail.gate.rules.matching import Index, find_arguments, find_server
+from handrail.gate.rules.matching import NOT_TRUSTED, Index, find_arguments, find_server
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Caller, Claim, Effect, Risk, Rule, Verdict
 
@@ -24,7 +24,7 @@ class FolderSettings:
     trusted: bool = False
     anywhere: bool = False
     """For lists that are not about one folder; then `trusted` is meaningless."""
-    distrust: str = "This folder is not trusted, so commands and changes in it ask."
+    distrust: str = NOT_TRUSTED
     """Why the folder is not trusted, as a sentence."""
 
 

@@ -18,7 +18,7 @@ from handrail.config import Config, config_error
 from handrail.errors import Unwritable
 from handrail.gate.call import new_id
 from handrail.gate.rules.explanation import ListedRule, list_rules
-from handrail.gate.rules.matching import UNTRUSTED, FolderState, OriginRule, explain_lapse
+from handrail.gate.rules.matching import NOT_TRUSTED, FolderState, OriginRule, explain_lapse
 from handrail.gate.rules.pause import Pause
 from handrail.gate.rules.policy import FolderSettings, Policy
 from handrail.gate.rules.rule_builder import (
@@ -99,7 +99,7 @@ def build_folder_settings(standing: UserRules, here: FolderState, project: Proje
         human_in_the_loop=careful,
         allow_reading_commands=reading,
         trusted=here.trusted,
-        distrust=f"This folder counts as untrusted: {project.problem}" if project.problem else UNTRUSTED,
+        distrust=f"This folder counts as untrusted: {project.problem}" if project.problem else NOT_TRUSTED,
     )
 
 
