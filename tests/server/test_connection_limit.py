@@ -84,6 +84,14 @@ async def serving(most: int) -> AsyncGenerator[Clients]:
             group.cancel_scope.cancel()  # as the daemon ends it
 
 
+async def hear(stream: SocketStream, answers: int) -> None:
+    """Wait for so many answers, and no more."""
+    heard = b""
+    while heard.count(b"hello") < answers:
+        heard += await stream.receive()
+    assert heard.count(b"hello") == answers
+
+
 async def is_closed(stream: SocketStream) -> bool:
     """Wait until the server closes the connection; False if it answers instead."""
     try:
@@ -161,16 +169,49 @@ async def test_a_client_that_sends_on_and_never_reads_is_not_read_either() -> No
         group.cancel_scope.cancel()
 
 
-async def test_requests_that_arrive_together_are_all_answered() -> None:
+async def test_requests_that_arrive_together_are_all_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_limit, "TURN_SECONDS", 0.001)
     async with serving(most=2) as clients:
         body = b"POST /body HTTP/1.1\r\nHost: here\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000
         stream = await clients.ask((REQUEST * 50 + body) * 4 + REQUEST[:-10])
-        heard = b""
-        while heard.count(b"hello") < 204:
-            heard += await stream.receive()
+        await hear(stream, 204)
         await stream.send(REQUEST[-10:])
-        while heard.count(b"hello") < 205:
-            heard += await stream.receive()
+        await hear(stream, 1)
+
+
+async def test_requests_that_are_sent_ahead_wait_for_each_other_and_other_clients_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Clients that never read their answers took two thirds of the event loop."""
+    monkeypatch.setattr(connection_limit, "TURN_SECONDS", 1.0)
+    async with serving(most=10) as clients:
+        ahead = [await clients.ask(REQUEST * 3) for _ in range(3)]
+        for stream in ahead:
+            await hear(stream, 1)
+        patient = await clients.ask(REQUEST)
+        began = anyio.current_time()
+        for _ in range(20):
+            await hear(patient, 1)
+            await patient.send(REQUEST)
+        assert anyio.current_time() - began < 1.0, "a client that waits for its answers is not delayed"
+        monkeypatch.setattr(connection_limit, "TURN_SECONDS", 0.001)
+        for stream in ahead:
+            await hear(stream, 2)
+
+
+async def test_connections_that_leave_do_not_hasten_the_turns_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_limit, "TURN_SECONDS", 0.2)
+    async with serving(most=10) as clients:
+        for _ in range(5):
+            leaving = await clients.ask(REQUEST * 3)
+            await hear(leaving, 1)
+            await leaving.aclose()
+        stream = await clients.ask(REQUEST * 6)
+        began = anyio.current_time()
+        await hear(stream, 6)
+        assert anyio.current_time() - began >= 0.8
 
 
 def test_the_budget_follows_the_limit_of_open_files() -> None:

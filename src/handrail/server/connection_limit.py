@@ -1,4 +1,5 @@
-"""Bounds on connections: how many there may be, how long a client may take to send its request, and what is buffered.
+"""Bounds on connections: how many there may be, how long a client may take to send its request, what is buffered, and how
+fast requests are served that a client sends before it has the answer to the last one.
 
 File descriptors are few under a low `ulimit -n`. Some are kept free for files, the keeper and the daemon's own work, and
 HTTP clients cannot take those of the daemon's unix socket.
@@ -34,6 +35,9 @@ SEND_BYTES = 1 << 17
 """The kernel's send buffer of a connection. Bounds the work that is done for a client that does not read its responses."""
 RECEIVE_BYTES = 1 << 15
 """The kernel's receive buffer of a connection. Bounds what is read together, and so the requests that wait here."""
+TURN_SECONDS = 0.02
+"""Interval between two requests that were sent ahead, over all connections. Leaves most of the event loop to clients that
+wait for their answers, as all but hostile ones do."""
 _BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
     b'connection: close\r\n\r\n{"detail":"Handrail has as many connections as it has room for. Try again."}'
@@ -77,6 +81,9 @@ class HttpConnections:
     def __init__(self, most: int) -> None:
         self._most = most
         self._open: dict[BoundedHttp, None] = {}
+        self._ahead: dict[BoundedHttp, None] = {}
+        """The connections whose next request waits for its turn, in the order in which they began to wait."""
+        self._turn: asyncio.TimerHandle | None = None
 
     def protocol(self, **options: Any) -> "BoundedHttp":
         """Create the protocol of a new connection; uvicorn's factory."""
@@ -98,6 +105,23 @@ class HttpConnections:
 
     def remove(self, connection: "BoundedHttp") -> None:
         self._open.pop(connection, None)
+        self._ahead.pop(connection, None)
+
+    def wait_turn(self, connection: "BoundedHttp") -> None:
+        """Call `serve_next` of the connection when it is its turn."""
+        self._ahead[connection] = None
+        if self._turn is None:
+            self._turn = connection.loop.call_later(TURN_SECONDS, self._begin_turn, connection.loop)
+
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._turn = None
+        connection = next(iter(self._ahead), None)
+        if connection is None:
+            return
+        del self._ahead[connection]
+        if self._ahead:
+            self._turn = loop.call_later(TURN_SECONDS, self._begin_turn, loop)
+        connection.serve_next()
 
 
 class _PipelineFlow(FlowControl):
@@ -111,11 +135,11 @@ class _PipelineFlow(FlowControl):
         self._connection = connection
 
     def resume_reading(self) -> None:
-        if self.read_paused and not self._has_next_request:
+        if self.read_paused and not self.has_next_request:
             super().resume_reading()
 
     @property
-    def _has_next_request(self) -> bool:
+    def has_next_request(self) -> bool:
         return self._connection.their_state is h11.DONE and bool(self._connection.trailing_data[0])
 
 
@@ -127,10 +151,12 @@ class BoundedHttp(H11Protocol):
         self._all = connections
         self._waits_since = self._heard_at = self.loop.time()
         self._timer: asyncio.TimerHandle | None = None
+        self._sends_ahead = False
+        """Whether the client sent its next request before the response to the last one began."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self.flow = _PipelineFlow(transport, self.conn)
+        self.flow = self._pipeline = _PipelineFlow(transport, self.conn)
         own: socket.socket = transport.get_extra_info("socket")
         own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
@@ -152,9 +178,19 @@ class BoundedHttp(H11Protocol):
         needs_data = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         if needs_data and not (self.cycle and len(self.cycle.body) > HIGH_WATER_LIMIT):
             self.flow.resume_reading()
+        if self._pipeline.has_next_request and not self.cycle.response_started:
+            self._sends_ahead = True
 
     def on_response_complete(self) -> None:
         self._waits_since = self.loop.time()
+        if self._sends_ahead and not self.transport.is_closing():
+            self._all.wait_turn(self)
+        else:
+            super().on_response_complete()
+
+    def serve_next(self) -> None:
+        """Serve the request that was sent ahead: its turn has come."""
+        self._sends_ahead = False
         super().on_response_complete()
 
     @property

@@ -5,6 +5,7 @@ Bounds the sessions of each credential: clients open sessions and often never cl
 """
 
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
@@ -47,12 +48,14 @@ SESSIONS_MAX = 32
 SESSIONS_TOTAL = 1024
 """Sessions of all credentials: bounds memory. Above this, no credential can open another."""
 BUSY_EASY = 8
-"""Requests in progress, or sessions, of one credential, above which its next ones take turns. A request of a session
-that has no other in progress is served immediately: its client waits for each answer."""
+"""Requests in progress of one credential, above which its next ones take turns. A request of a session that has no other in
+progress is served immediately: its client waits for each answer."""
 TURN_SECONDS = 0.02
 """Interval between two requests that take turns. Leaves most of the event loop to other clients."""
-OPEN_SECONDS = 0.01
-"""The same for requests that open a session."""
+OPEN_EASY = 8
+"""Sessions that a credential opens without delay; as many again after a pause."""
+OPEN_SECONDS = 0.04
+"""Interval between two sessions after these. Opening one takes milliseconds, and delays one request of each other client."""
 IDLE_SECONDS = 30 * 60.0
 """A session without a request or an open stream for this long is ended. Its client gets 404, and initializes again. The
 MCP servers that run for a session, or for a credential without sessions, are ended after the same time."""
@@ -177,10 +180,30 @@ class StreamableHttp:
         self, scope: Scope, receive: Receive, send: Send, credential: str, session: str, exchange: Exchange
     ) -> None:
         """Serve a request of an existing session. A session belongs to the credential that opened it."""
-        if not await self._sessions.take_turn(credential, session):
+        if not self._sessions.is_open(credential, session):
             await _refuse(scope, receive, send, _NOT_FOUND, 404)
             return
-        with self._sessions.using(credential, session) as answered, self._using(session) as use:
+        is_request = scope["method"] == "POST"
+        with self._sessions.using(credential, session, is_request=is_request) as answered:
+            if is_request and not await self._sessions.take_turn(credential, session):
+                await _refuse(scope, receive, send, _NOT_FOUND, 404)
+                return
+            await self._serve_session(scope, receive, send, session, exchange, answered)
+        if scope["method"] == "DELETE":
+            self._sessions.close(credential, session)
+            self._client_left(session)
+
+    async def _serve_session(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        session: str,
+        exchange: Exchange,
+        answered: Callable[[], None],
+    ) -> None:
+        """Pass a request of an open session to the SDK. `answered` is called when its response is sent."""
+        with self._using(session) as use:
 
             async def send_watched(message: Message) -> None:
                 await send(message)
@@ -196,9 +219,6 @@ class StreamableHttp:
                 return
             with serving(use.streams, exchange):
                 await self._manager.handle_request(scope, receive, send_watched)
-        if scope["method"] == "DELETE":
-            self._sessions.close(credential, session)
-            self._client_left(session)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send, credential: str) -> None:
         """Serve a request that opens a session, unless this credential has too many busy ones."""
@@ -281,12 +301,31 @@ class _Use:
 
 
 @dataclass(slots=True)
-class _Sessions:
-    """The sessions of one credential, least recently used first, each with its number of requests in progress."""
+class _Session:
+    """What a client has open in one session."""
 
-    busy: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
+    requests: int = 0
+    """Posted messages without a response, those that wait for their turn included."""
+    streams: int = 0
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.requests or self.streams)
+
+
+@dataclass(slots=True)
+class _Sessions:
+    """The sessions of one credential, least recently used first."""
+
+    open: OrderedDict[str, _Session] = field(default_factory=OrderedDict[str, _Session])
     opening: int = 0
     turn: anyio.Lock = field(default_factory=anyio.Lock)
+    opens_at: float = 0.0
+    """When the next session may open, if it comes after `OPEN_EASY` others without a pause."""
+
+    @property
+    def requests(self) -> int:
+        return sum(session.requests for session in self.open.values())
 
 
 class Sessions:
@@ -297,14 +336,14 @@ class Sessions:
         self._of: dict[str, _Sessions] = {}
 
     def is_open(self, credential: str, session: str) -> bool:
-        return credential in self._of and session in self._of[credential].busy
+        return credential in self._of and session in self._of[credential].open
 
     def can_open(self, credential: str) -> bool:
         """Whether there is room for one more, or an idle session that can make room."""
         known = self._of.get(credential)
         if known is None:
             return True
-        return known.opening + sum(1 for requests in known.busy.values() if requests) < self._limit
+        return known.opening + sum(1 for session in known.open.values() if session.is_busy) < self._limit
 
     @contextmanager
     def opening(self, credential: str) -> Generator[None]:
@@ -320,68 +359,72 @@ class Sessions:
     async def take_turn(self, credential: str, session: str) -> bool:
         """While many requests of a credential are in progress, begin those of its busy sessions one after another.
 
-        False if there is no such session, or if it ended meanwhile.
+        Called while the request counts as `using` the session. False if the session ended meanwhile.
         """
-        known = self._of.get(credential)
-        if known is None or not known.busy.get(session):
-            return self.is_open(credential, session)
-        if sum(known.busy.values()) >= BUSY_EASY or known.turn.locked():
+        known = self._of[credential]
+        if known.open[session].requests > 1 and (known.requests > BUSY_EASY or known.turn.locked()):
             async with known.turn:
                 await anyio.sleep(TURN_SECONDS)
         return self.is_open(credential, session)
 
     async def take_turn_to_open(self, credential: str) -> None:
-        """Open the sessions of a credential one after another when it has many: opening one takes milliseconds."""
-        known = self._of.get(credential)
-        if known is not None and len(known.busy) + known.opening >= BUSY_EASY:
-            async with known.turn:
-                await anyio.sleep(OPEN_SECONDS)
+        """Open a few sessions of a credential immediately, and more of them at a steady rate."""
+        known = self._of.setdefault(credential, _Sessions())
+        now = time.monotonic()
+        known.opens_at = max(known.opens_at, now - OPEN_EASY * OPEN_SECONDS) + OPEN_SECONDS
+        await anyio.sleep(max(0, known.opens_at - now))
 
     def open(self, credential: str, session: str) -> None:
-        self._of.setdefault(credential, _Sessions()).busy[session] = 0
+        self._of.setdefault(credential, _Sessions()).open[session] = _Session()
 
     @contextmanager
-    def using(self, credential: str, session: str) -> Generator[Callable[[], None]]:
-        """Mark a session as used and busy until the yielded function is called, at the latest until the end of the block.
+    def using(
+        self, credential: str, session: str, *, is_request: bool = True
+    ) -> Generator[Callable[[], None]]:
+        """Mark a session as used, and busy until the yielded function is called, at the latest until the end of the block.
 
         Called when the response is sent: a client that waits for it sends its next request before the SDK has cleaned up.
         """
-        busy = self._of[credential].busy
-        busy[session] += 1
-        busy.move_to_end(session)
-        is_busy = True
+        sessions = self._of[credential].open
+        known, waits = sessions[session], is_request
+        sessions.move_to_end(session)
+        known.requests += is_request
+        known.streams += not is_request
 
         def answered() -> None:
-            nonlocal is_busy
-            if is_busy and session in busy:
-                busy[session] -= 1
-            is_busy = False
+            nonlocal waits
+            known.requests -= waits
+            waits = False
 
         try:
             yield answered
         finally:
             answered()
+            known.streams -= not is_request
 
     def take_excess(self, credential: str) -> list[str]:
         """Remove the idle sessions above the limit, least recently used first, and return them."""
         known = self._of.get(credential)
         if known is None:
             return []
-        idle = [session for session, requests in known.busy.items() if not requests]
-        excess = idle[: max(0, len(known.busy) - self._limit)]
+        idle = [name for name, session in known.open.items() if not session.is_busy]
+        excess = idle[: max(0, len(known.open) - self._limit)]
         for session in excess:
-            del known.busy[session]
+            del known.open[session]
         return excess
 
     def close(self, credential: str, session: str) -> None:
         known = self._of.get(credential)
         if known is not None:
-            known.busy.pop(session, None)
+            known.open.pop(session, None)
             self._forget_if_empty(credential)
 
     def _forget_if_empty(self, credential: str) -> None:
+        """Forget a credential without sessions, but not how many it opened just now."""
         known = self._of.get(credential)
-        if known is not None and not known.busy and not known.opening:
+        if known is None or known.open or known.opening:
+            return
+        if known.opens_at <= time.monotonic() - OPEN_EASY * OPEN_SECONDS:
             del self._of[credential]
 
 
