@@ -21,6 +21,8 @@ STALLED_SECONDS = 3.0
 """The daemon has stopped reading when it took no byte from any connection for so long."""
 FLOOD_SECONDS = 60.0
 """Bounds one flood. A daemon that still takes requests then has throttled them enough."""
+OPEN_SECONDS = 120.0
+"""Bounds the opening of sessions over HTTP. Of one credential the daemon opens them at a steady rate."""
 WAIT_SECONDS = 60.0
 FIRST_ID = 1_000_000
 """Of a request. All ids have the same length, so that bytes can be converted to requests."""
@@ -112,9 +114,13 @@ def open_door_sessions(held: contextlib.ExitStack, count: int, address: str, _be
 
 
 def open_http_sessions(held: contextlib.ExitStack, count: int, address: str, bearer: str) -> int:
-    """Open so many sessions over HTTP, and close none."""
+    """Open so many sessions over HTTP, as far as the daemon lets them open in time, and close none."""
     connection = _connect(held, address)
-    return sum(1 for _ in range(count) if _open_session(connection, bearer))
+    deadline = time.monotonic() + OPEN_SECONDS
+    opened = 0
+    while opened < count and time.monotonic() < deadline:
+        opened += bool(_open_session(connection, bearer))
+    return opened
 
 
 FLOODS = {
