@@ -35,9 +35,9 @@ SEND_BYTES = 1 << 17
 """The kernel's send buffer of a connection. Bounds the work that is done for a client that does not read its responses."""
 RECEIVE_BYTES = 1 << 15
 """The kernel's receive buffer of a connection. Bounds what is read together, and so the requests that wait here."""
-TURN_SECONDS = 0.02
-"""Interval between two requests that were sent ahead, over all connections. Leaves most of the event loop to clients that
-wait for their answers, as all but hostile ones do."""
+TURN_SECONDS = 0.1
+"""Interval between two requests that were sent ahead, over all connections. Leaves nearly all of the event loop to clients
+that wait for their answers, as all but hostile ones do."""
 _BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
     b'connection: close\r\n\r\n{"detail":"Handrail has as many connections as it has room for. Try again."}'

@@ -52,6 +52,8 @@ BUSY_EASY = 8
 progress is served immediately: its client waits for each answer."""
 TURN_SECONDS = 0.02
 """Interval between two requests that take turns. Leaves most of the event loop to other clients."""
+BUSY_CROWD = 24
+"""Requests in progress of one credential above which the interval grows with them: so many are hardly ever an agent's."""
 OPEN_EASY = 8
 """Sessions that a credential opens without delay; as many again after a pause."""
 OPEN_SECONDS = 0.04
@@ -364,7 +366,7 @@ class Sessions:
         known = self._of[credential]
         if known.open[session].requests > 1 and (known.requests > BUSY_EASY or known.turn.locked()):
             async with known.turn:
-                await anyio.sleep(TURN_SECONDS)
+                await anyio.sleep(TURN_SECONDS * max(1.0, known.requests / BUSY_CROWD))
         return self.is_open(credential, session)
 
     async def take_turn_to_open(self, credential: str) -> None:
