@@ -1,7 +1,8 @@
 """The MCP endpoints, for doors on the unix socket and for clients on `/mcp`, built when the first client connects.
 
-The MCP SDK takes 25 MB and a third of the daemon's start. Therefore this module imports it, and the modules that use it,
-only then and in a thread. Does not know MCP itself.
+The MCP SDK takes 15 MB and a third of the daemon's start. Therefore this module imports it, and the modules that use it,
+only then and in a thread. Its packages import its client, a server framework and `cryptography` too, which take 12 MB and
+which nothing here uses: these are left out. Does not know MCP itself.
 """
 
 from collections.abc import AsyncGenerator
@@ -15,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from handrail.clients.open_work import ClientProcess
 from handrail.gate.gate import Gate
 from handrail.lazy_dataclass import dataclass
+from handrail.lazy_packages import LazyPackages
 from handrail.server.access import Access, Callers
 from handrail.server.client_hooks import Hooks
 from handrail.server.mcp._lines import Lines
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
     from handrail.server.mcp.mcp_server import McpServers
     from handrail.server.mcp.streamable_http import StreamableHttp
     from handrail.upstream.servers import Servers as UpstreamServers
+
+SDK = LazyPackages({"mcp", "mcp.server"}, importers="handrail.server.mcp")
+SDK_MODULES = tuple(
+    f"handrail.server.mcp.{name}" for name in ("door_connection", "mcp_server", "streamable_http")
+)
+"""The modules that use the SDK."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +123,7 @@ class McpEndpoints:
         return self._servers
 
     def _build(self) -> _Servers:
+        SDK.import_modules(*SDK_MODULES)
         from handrail.server.mcp.door_connection import DoorServer  # noqa: PLC0415
         from handrail.server.mcp.mcp_server import McpServers  # noqa: PLC0415
         from handrail.server.mcp.streamable_http import StreamableHttp  # noqa: PLC0415
