@@ -1,6 +1,7 @@
 """The JSON-RPC connection to a server: ids, cancellation, and answers that nobody waits for."""
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,8 +48,10 @@ class Pipe:
         self.why = self.why or why
         self._to.close()
 
-    def say(self, **message: Any) -> None:
-        self._to.send_nowait(encode_message({"jsonrpc": "2.0", **message}))
+    def say(self, **message: Any) -> bytes:
+        line = encode_message({"jsonrpc": "2.0", **message})
+        self._to.send_nowait(line)
+        return line
 
 
 class Nobody:
@@ -94,6 +97,19 @@ async def test_a_request_that_no_server_took_is_told_from_one_that_was_lost(list
             group.cancel_scope.cancel()
     await listener.aclose()
     transport.close()
+
+
+async def test_a_message_is_not_held_while_the_next_is_awaited() -> None:
+    pipe, held = Pipe(), -1
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            group.start_soon(JsonRpcConnection("s", pipe, Nobody(), group).run)
+            line = pipe.say(method="notifications/message", params={"data": "long"})
+            await anyio.wait_all_tasks_blocked()
+            held = sys.getrefcount(line) - 2  # ours, and that of the question
+            pipe.give_up("over")
+
+    assert held == 0
 
 
 async def test_a_cancelled_wait_cancels_the_request_by_the_servers_id_and_its_late_answer_is_dropped() -> (

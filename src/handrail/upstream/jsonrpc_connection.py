@@ -147,6 +147,7 @@ class JsonRpcConnection:
                     self._fail(line)
                 else:
                     await self._receive(line)
+                line = None  # may be long, and is not needed while waiting
                 await anyio.lowlevel.checkpoint()  # a flood must not hold the event loop
         finally:
             self._fail_all(ConnectionLost(self._line.why or f"{self._name} was ended."))
