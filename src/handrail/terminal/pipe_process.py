@@ -67,9 +67,9 @@ class PipeProcess:
     async def run(self) -> None:
         """Write its input, read its standard error and wait for its exit, until cancelled."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self._write_unsent)
             group.start_soon(self._collect_stderr)
             group.start_soon(self._watch_exit)
+            await self._write_unsent()
 
     def send(self, line: bytes) -> None:
         """Queue a line. A program that leaves more than UNREAD_MAX bytes unread is given up."""

@@ -76,7 +76,7 @@ class RunningServer:
     """It ended when it was asked for 2026-07-28. It can be started again for the handshake of MCP 2025."""
     why: str = ""
     since: float = 0.0
-    stop: anyio.Event = field(default_factory=anyio.Event)
+    is_stopped: bool = False
 
     @property
     def is_young(self) -> bool:
@@ -93,8 +93,13 @@ class RunningServer:
         )
 
     def end(self, why: str) -> None:
-        self.why = self.why or why
-        self.stop.set()
+        self.why, self.is_stopped = self.why or why, True
+        self.give_up_if_stopped()
+
+    def give_up_if_stopped(self) -> None:
+        """End the transport, once the server has started."""
+        if self.is_stopped and self.connection is not None and self.transport is not None:
+            self.transport.give_up(self.why)
 
     def fail(self, problem: Exception) -> None:
         """Note why it does not run. A fault of ours is logged."""

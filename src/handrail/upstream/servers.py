@@ -298,7 +298,7 @@ class Servers:
 
     async def _find(self, name: str, key: str, link: ClientLink) -> RunningServer:
         while (running := self._running.get((name, key))) is not None:
-            if not running.stop.is_set() and (running.transport is None or running.transport.why is None):
+            if not running.is_stopped and (running.transport is None or running.transport.why is None):
                 running.serve(link)
                 return running
             await running.ended.wait()
@@ -358,7 +358,7 @@ class Servers:
                 group.start_soon(transport.run)
                 group.start_soon(connection.run)
                 if await self._open(running, connection, transport):
-                    group.start_soon(self._give_up_when_stopped, running, transport)
+                    running.give_up_if_stopped()
                     await transport.over.wait()
                 group.cancel_scope.cancel()
         finally:
@@ -389,10 +389,6 @@ class Servers:
         running.started.set()
         return True
 
-    async def _give_up_when_stopped(self, running: RunningServer, transport: Transport) -> None:
-        await running.stop.wait()
-        transport.give_up(running.why)
-
     async def _end(self, running: RunningServer, transport: Transport) -> None:
         name, state = running.section.name, self._state(running.section.name)
         transport.give_up("It was ended with Handrail.")
@@ -402,7 +398,7 @@ class Servers:
         process = process_of(transport)
         state.said = said or state.said
         is_failure = running.is_young and not running.ended_by_discovery
-        if not running.stop.is_set() and self._group is not None and is_failure:
+        if not running.is_stopped and self._group is not None and is_failure:
             running.problem = running.problem or why
             self._note_failure(running)
         with suppress(Unwritable):
