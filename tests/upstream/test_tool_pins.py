@@ -105,3 +105,16 @@ async def test_an_accepted_definition_asks_no_more_and_a_tool_that_comes_back_ch
         after = await effect(pins)
 
     assert (before, after) == ("ask", "allow")
+
+
+async def test_definitions_that_another_process_lists_again_are_held_once(home: Path) -> None:
+    def with_default(value: object) -> dict[str, Any]:
+        return {**FIRST, "name": "find", "inputSchema": {"type": "object", "default": value}}
+
+    async with open_journal(home / "handrail.db", home / "handrail.head") as journal:
+        pins = ToolPins(journal, ())
+        pins.see("fs", read_definitions("fs", [FIRST, with_default(1)]).tools, {})
+        again = pins.share(read_definitions("fs", [{**FIRST}, with_default(True)]))
+
+    assert again.tools["read"] is pins.get("fs", "read")
+    assert again.tools["find"] is not pins.get("fs", "find"), "1 == True, but another definition"

@@ -6,7 +6,7 @@ words, asks a person before it runs; an allowed call accepts the definition. The
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from pydantic import JsonValue
 
@@ -15,7 +15,7 @@ from handrail.lazy_dataclass import dataclass
 from handrail.store.journal import Journal
 from handrail.store.mcp_servers import PinnedServer, ServerToolsPinned
 from handrail.store.values import Json
-from handrail.upstream.tool_definition import ToolDefinition, read_definitions
+from handrail.upstream.tool_definition import DefinitionSet, ToolDefinition, read_definitions
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +67,17 @@ class ToolPins:
     def is_accepted(self, tool: ToolDefinition) -> bool:
         known = self._servers.get(tool.server, _Known())
         return (tool.own_name, tool.digest) in known.digests
+
+    def share(self, listed: DefinitionSet) -> DefinitionSet:
+        """The same definitions, those that are known as the objects held here: each process of a server lists them again."""
+        return replace(listed, tools={name: self._find_known(tool) for name, tool in listed.tools.items()})
+
+    def _find_known(self, tool: ToolDefinition) -> ToolDefinition:
+        for known in (self.get(tool.server, tool.own_name), self.accepted(tool.server, tool.own_name)):
+            # In Python, 1 == True; the digests differ.
+            if known is not None and known == tool and known.digest == tool.digest:
+                return known
+        return tool
 
     def see(self, server: str, listed: Mapping[str, ToolDefinition], capabilities: Json) -> bool:
         """Note what a server lists now; whether that changes what clients may see."""

@@ -442,6 +442,7 @@ class Servers:
 
     def _see_tools(self, connection: ServerConnection) -> None:
         """Compare what a server lists with the pins."""
+        connection.tools = self._pins.share(connection.tools)
         self._state(connection.name).refused = connection.tools.refused
         others = [each for each in self._connections(connection.name) if each is not connection]
         tools = {name: tool for each in (*others, connection) for name, tool in each.tools.tools.items()}
