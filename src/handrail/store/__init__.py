@@ -35,6 +35,7 @@ EXPORTS = {
     "journal": "Journal open_journal",
     "journal_retention": "JournalRetention",
     "mcp_servers": "PinnedServer ServerEnded ServerStarted ServerToolsPinned",
+    "old_contents": "add_contents open_old_contents",
     "operations": "ActivityRecord OperationHistory",
     "pauses": "PauseRecord",
     "query": "Where",

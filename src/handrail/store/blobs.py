@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import secrets
+import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -110,8 +111,9 @@ class Blobs:
 
         Blobs for which `keep` returns True stay, and count towards `keep_bytes`.
         """
-        oldest, total, gone = time.time() - keep_days * 86_400, self.size(), 0
-        for kept in self.kept():
+        oldest, contents, gone = time.time() - keep_days * 86_400, self.kept(), 0
+        total = sum(kept.bytes for kept in contents)
+        for kept in contents:
             if kept.used_at >= oldest and total <= keep_bytes:
                 break
             if not keep(kept.sha) and self._remove(kept):
@@ -207,7 +209,7 @@ class _Retention(ABC):
         while True:
             try:
                 await self.prune()
-            except OSError as problem:
+            except (OSError, sqlite3.Error) as problem:
                 log.warning("old contents could not be let go: %s", problem)
             await anyio.sleep(APART)
 

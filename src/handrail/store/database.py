@@ -176,5 +176,10 @@ def _open_head(path: Path, last: Link) -> HeadFile:
     return head
 
 
-Statement = tuple[str, tuple[str | int | None, ...]]
+Statement = tuple[str, tuple[str | int | bytes | None, ...]]
 """One SQL statement and its parameters."""
+
+
+def statement_size(statement: Statement) -> int:
+    """Approximate size of its parameters, in bytes."""
+    return sum(len(value) for value in statement[1] if isinstance(value, str | bytes))

@@ -21,7 +21,7 @@ from anyio import move_on_after, to_thread
 
 from handrail.errors import Unwritable
 from handrail.store.bell import Bell
-from handrail.store.database import Files, open_files
+from handrail.store.database import Files, Statement, open_files, statement_size
 from handrail.store.debounce import Debounce
 from handrail.store.events import Entry, Event, decode, encode
 from handrail.store.hash_chain import Link
@@ -94,16 +94,18 @@ class Journal:
         """
         self._watchers.setdefault(kind, []).append(notify)
 
-    def append(self, event: Event, *, completes: int | None = None) -> int:
+    def append(self, event: Event, *, completes: int | None = None, along: Sequence[Statement] = ()) -> int:
         """Assign the event its number and time, and queue it. Written when awaited (`committed`), or soon after.
 
         The event's contents must not change afterwards. Raises `Unwritable` when the disk hangs. With `completes`, the
         number of an earlier event, a failed commit is not final: the event is appended again, under a new number, until
         it is on disk, unless the earlier event was lost. Otherwise a full disk would leave that one open for ever.
+        The statements in `along` are committed with the event, all or nothing; not with one that is appended again.
         """
         event, payload = encode(event)
+        size = len(payload) + sum(map(statement_size, along))
         try:
-            self.queue.check_space(len(payload))
+            self.queue.check_space(size)
         except Unwritable:
             if completes is not None:
                 self._schedule_again([(event, completes)])
@@ -111,7 +113,7 @@ class Journal:
         self.head += 1
         if completes is not None:
             self._completing[self.head] = event, completes
-        self.queue.put(self.head, time.time_ns() // 1_000_000, event, payload)
+        self.queue.put(self.head, time.time_ns() // 1_000_000, event, payload, size, along)
         return self.head
 
     def append_again(self) -> None:

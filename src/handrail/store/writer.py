@@ -50,6 +50,10 @@ class Row:
     payload: str
     era: int
     """The number of failed commits that the event loop knew of when it queued the row."""
+    size: int
+    """Size in memory of the payload and of what is committed along with it, in bytes."""
+    along: Sequence[Statement] = ()
+    """Statements of the event's transaction that do not follow from the event."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,7 +213,7 @@ class Writer:
         chain = chained(link.chain, row.seq, row.at, row.event.kind, hashed)
         values = (row.seq, row.at, row.event.kind, row.payload, hashed, chain)
         self._connection.execute(_INSERT, values)
-        for sql, parameters in project(row.seq, row.at, row.event):
+        for sql, parameters in (*project(row.seq, row.at, row.event), *row.along):
             self._connection.execute(sql, parameters)
         return Link(row.seq, chain)
 
@@ -296,10 +300,12 @@ class WriteQueue:
         if self._is_full(size):
             raise Unwritable("the disk does not keep up")
 
-    def put(self, seq: int, at: int, event: Event, payload: str) -> None:
+    def put(
+        self, seq: int, at: int, event: Event, payload: str, size: int, along: Sequence[Statement] = ()
+    ) -> None:
         """Queue an event; call `check_space` first. Written with the next order, at the latest after `LINGER_SECONDS`."""
-        self._pending += len(payload)
-        self._writer.put(Row(seq, at, event, payload, self._era))
+        self._pending += size
+        self._writer.put(Row(seq, at, event, payload, self._era, size, along))
         self._note_unordered()
         self._facts_linger.request()
 
@@ -356,7 +362,7 @@ class WriteQueue:
 
     def _landed(self, rows: Sequence[Row | Change], refused: frozenset[Change], synced: bool) -> None:
         facts = [row for row in rows if isinstance(row, Row)]
-        self._pending -= sum(len(row.payload) for row in facts)
+        self._pending -= sum(row.size for row in facts)
         self._tell_landed(facts, synced)
         for change in rows:
             if isinstance(change, Change):

@@ -1,4 +1,4 @@
--- handrail.db: user_version 14
+-- handrail.db: user_version 15
 
 CREATE INDEX activities_of_thread ON activities (thread);
 
@@ -50,6 +50,8 @@ CREATE INDEX file_changes_by_path ON file_changes (path, seq);
 CREATE UNIQUE INDEX messages_in_order ON messages (thread, n);
 
 CREATE INDEX messages_open ON messages (thread, n) WHERE ended_at IS NULL OR queued;
+
+CREATE INDEX old_contents_by_age ON old_contents (used_at, sha, bytes);
 
 CREATE INDEX operations_by_thread ON operations (thread, opened_seq) WHERE thread IS NOT NULL;
 
@@ -202,6 +204,13 @@ CREATE TABLE messages (
     opened_at  INTEGER NOT NULL,
     ended_at   INTEGER,
     stop       TEXT
+) STRICT;
+
+CREATE TABLE old_contents (
+    sha     TEXT PRIMARY KEY,
+    used_at INTEGER NOT NULL,
+    bytes   INTEGER NOT NULL,
+    content BLOB NOT NULL
 ) STRICT;
 
 CREATE TABLE operations (
