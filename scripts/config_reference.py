@@ -134,7 +134,8 @@ expire_seconds = 3600
         "`[undo]`",
         config.UndoSection,
         """\
-Previous content of files that Handrail's tools changed; see [approvals.md](approvals.md#undo).
+Previous content of files that Handrail's tools changed; see [approvals.md](approvals.md#undo). Contents up to 64 KiB are in the
+database, larger ones are files in `blobs/`; both count.
 """,
         """\
 [undo]

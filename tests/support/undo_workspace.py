@@ -14,6 +14,7 @@ from handrail.store.actor import rule_actor, tool_actor
 from handrail.store.blobs import Blobs
 from handrail.store.events import FilesRestored
 from handrail.store.journal import Journal, open_journal
+from handrail.store.old_contents import open_old_contents
 from handrail.store.records import Records, open_records
 from handrail.store.values import Caller, Ending
 from handrail.tools.files.edit_tools import ApplyDiff, ApplyDiffInput, WriteFile, WriteFileInput
@@ -86,7 +87,7 @@ class UndoWorkspace:
         self, tool: WriteFile | ApplyDiff, plan: ChangePlan, caller: Caller, title: str, ending: Ending
     ) -> str:
         call = Call.open(self.journal, tool.name, title, {}, caller)
-        call.start(plan, rule_actor("r1"))
+        await self.journal.committed(call.start(plan, rule_actor("r1")))
         try:
             await tool.run(plan, call)
         except Refusal as refusal:
@@ -104,8 +105,8 @@ async def undo_workspace(home: Path, root: Path) -> AsyncGenerator[UndoWorkspace
     async with (
         open_journal(database, home / "handrail.head") as journal,
         open_records(database) as records,
+        open_old_contents(home / "blobs", database, journal.queue) as blobs,
     ):
-        blobs = Blobs(home / "blobs")
         yield UndoWorkspace(root, journal, records, blobs, Undo(records, journal, blobs, (home,)))
 
 

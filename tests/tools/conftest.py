@@ -11,8 +11,8 @@ from tests.support.tool_runner import ToolRunner
 from handrail.gate.gate import Gate
 from handrail.gate.rules.rules import Rules
 from handrail.gate.tool import Tool
-from handrail.store.blobs import Blobs
 from handrail.store.journal import open_journal
+from handrail.store.old_contents import open_old_contents
 from handrail.store.values import Caller
 from handrail.tools.files.edit_tools import ApplyDiff, EditFile, WriteFile
 from handrail.tools.files.read_file import ReadFile, ReadTextFile
@@ -36,12 +36,16 @@ def caller(root: Path) -> Caller:
 async def desk(home: Path, root: Path, caller: Caller) -> AsyncGenerator[ToolRunner]:
     own = (home,)
     reading = (ReadFile, ReadTextFile, ListFiles, SearchFiles, SearchContent)
-    changing, blobs = (WriteFile, EditFile, ApplyDiff), Blobs(home / "blobs")
-    tools: list[Tool[Any, Any]] = [*(kind(own) for kind in reading), *(kind(own, blobs) for kind in changing)]
+    changing = (WriteFile, EditFile, ApplyDiff)
     async with (
         open_journal(home / "handrail.db", home / "handrail.head") as journal,
+        open_old_contents(home / "blobs", home / "handrail.db", journal.queue) as blobs,
         anyio.create_task_group() as group,
     ):
+        tools: list[Tool[Any, Any]] = [
+            *(kind(own) for kind in reading),
+            *(kind(own, blobs) for kind in changing),
+        ]
         rules = Rules.with_default(journal, trusted=[str(root)])
         yield ToolRunner(Gate(journal, rules, {tool.name: tool for tool in tools}, group), root, caller)
         group.cancel_scope.cancel()

@@ -76,6 +76,7 @@ async def test_replacements_are_shown_as_a_diff_of_the_file(desk: Desk, root: Pa
     assert isinstance(plan.preview, DiffPreview)
     assert plan.preview.diff.endswith("-one\n+1\n two\n-three\n+3\n")
     assert [change.path for change in plan.files] == [str(root / "a.txt")]
+    assert plan.old_contents == (b"one\ntwo\nthree\n",)
 
 
 async def test_several_edits_of_one_file_are_one_change(desk: Desk, root: Path) -> None:

@@ -81,6 +81,7 @@ from handrail.store.blobs import Blobs
 from handrail.store.events import DaemonStopped, PolicyAccepted
 from handrail.store.journal import Journal, open_journal
 from handrail.store.mcp_servers import PinnedServer
+from handrail.store.old_contents import open_old_contents
 from handrail.store.records import Records, open_records
 from handrail.store.rule_replay import replay_rules
 from handrail.store.search_index import SearchIndex, open_index
@@ -142,6 +143,7 @@ class Foundation:
 
     journal: Journal
     records: Records
+    blobs: Blobs
     index: SearchIndex
     keeper: Keeper
     terminals: Terminals
@@ -172,7 +174,6 @@ class Daemon:
         self._policy_memory: PolicyMemory | None = None
         self._marked = MarksCache()
         self._presence = Presence()
-        self._blobs = Blobs(places.blobs)
         self._survivors = Survivors(config.command.stop_grace)
         self._works: OpenWorks = {}
         self._windows = EditorWindows()
@@ -190,6 +191,7 @@ class Daemon:
         async with (
             open_journal(database, head) as journal,
             open_records(database) as records,
+            open_old_contents(self._places.blobs, database, journal.queue) as blobs,
             open_index(self._places.words, journal, records) as index,
         ):
             keeper, terminal_events = Keeper(self._places), TerminalEvents(journal)
@@ -217,6 +219,7 @@ class Daemon:
                     Foundation(
                         journal=journal,
                         records=records,
+                        blobs=blobs,
                         index=index,
                         keeper=keeper,
                         terminals=terminals,
@@ -273,7 +276,7 @@ class Daemon:
                     self._config,
                     self._places,
                     context,
-                    self._blobs,
+                    foundation.blobs,
                     foundation.policy_memory,
                     foundation.terminal_events,
                 )
@@ -281,7 +284,9 @@ class Daemon:
                 await group.start(servers.run, foundation.pinned)
                 kept = b"" if access.sealed else await foundation.keeper.recall(DEVICES) or b""
                 await self._accept_connections(group, context, listeners, local, mcp, kept)
-                group.start_soon(serve_ahp, self._config.ahp, self._places, context, self._blobs, launchers)
+                group.start_soon(
+                    serve_ahp, self._config.ahp, self._places, context, foundation.blobs, launchers
+                )
                 await self._stop_requested.wait()
                 await self._leave(foundation, gate, agent_host, servers, mcp)
             group.cancel_scope.cancel()
@@ -381,7 +386,7 @@ class Daemon:
             demo=DemoTerminal(gate, foundation.terminals, foundation.settings, self._places.environment),
             terminals=foundation.terminals,
             settings=foundation.settings,
-            undo=Undo(foundation.records, foundation.journal, self._blobs, self._places.own_folders),
+            undo=Undo(foundation.records, foundation.journal, foundation.blobs, self._places.own_folders),
             marked=self._marked,
             access=access,
             launchers=launchers,
@@ -449,7 +454,7 @@ class Daemon:
             own=own,
             marked=self._marked,
         )
-        return build_toolbox(gate, context, self._blobs, own, self._works, self._windows)
+        return build_toolbox(gate, context, foundation.blobs, own, self._works, self._windows)
 
     def _build_terminal_settings(self, policy: AcceptedPolicy) -> TerminalSettings:
         """Settings of terminals and commands. While no person accepted config.toml, it passes no variable on."""

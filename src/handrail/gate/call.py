@@ -21,6 +21,7 @@ from handrail.store.bell import Bell
 from handrail.store.calls import Status
 from handrail.store.events import CallHandedBack, CallOpened, CallSettled, CallStarted, CallStopped
 from handrail.store.journal import Journal
+from handrail.store.old_contents import add_contents
 from handrail.store.values import Assurance, Caller, Ending, Json, Receipt, Result
 
 
@@ -158,7 +159,7 @@ class Call:
         await self.journal.committed(self.opened_seq, sync=not self.only_read)
 
     def start(self, plan: Plan, allowed_by: Actor, rules: tuple[str, ...] = (), title: str = "") -> int:
-        """Journal `CallStarted`; returns the sequence number to await before any effect.
+        """Journal `CallStarted`, and keep small old contents; returns the sequence number to await before any effect.
 
         `title` is that of what runs; it differs from the present one if a person edited the input.
         """
@@ -172,7 +173,7 @@ class Call:
             files=plan.files,
             title=title,
         )
-        return self.journal.append(started)
+        return self.journal.append(started, along=add_contents(plan.old_contents))
 
     def show_image(self, image: Image) -> None:
         self.image = image

@@ -37,6 +37,8 @@ class Plan:
     """All values besides tool and input that must be unchanged when it runs: cwd, program, pre-image."""
     files: tuple[FileChange, ...] = ()
     """File changes it would make. The old contents are kept for undo."""
+    old_contents: tuple[bytes, ...] = ()
+    """The old contents. The journal keeps the small ones with the start of the call; `run` keeps the others."""
     asks: str = ""
     """Why a person must approve this, as a sentence; if set, rules are ignored."""
     passes: str = ""

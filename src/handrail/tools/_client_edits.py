@@ -45,6 +45,10 @@ class PlannedEdit:
         return self.change.files if self.change else ()
 
     @property
+    def old_contents(self) -> tuple[bytes, ...]:
+        return self.change.old_contents if self.change else ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return self.change.notes if self.change else (f"{self.place.shown}: {self.problem}",)
 

@@ -141,6 +141,7 @@ class ClientWork(Tool[ClientWorkInput, ClientPlan]):
             preview=_preview(judge, edits),
             bound={"edits": [edit.bound for edit in edits]},
             files=tuple(change for edit in edits for change in edit.files),
+            old_contents=tuple(content for edit in edits for content in edit.old_contents),
             passes=HOSTED if input.hosted else "",
             server=work.server or None,
             work=input.work,
@@ -241,7 +242,7 @@ class ClientWork(Tool[ClientWorkInput, ClientPlan]):
             raise Refusal(f"{input.client} cannot take this input. {problem}") from None
 
     def _keep(self, edits: Sequence[PlannedEdit]) -> None:
-        """Save the old contents as blobs, on disk, before the client replaces them."""
+        """Make sure that the old contents are on disk before the client replaces them."""
         for edit in edits:
             before = None if edit.change is None else edit.change.target.before
             try:

@@ -1,5 +1,7 @@
 """rename_symbol, through the real gate, with a scripted window that plans the edits."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +42,10 @@ def files(root: Path) -> tuple[Path, Path]:
 
 
 async def test_a_rename_in_two_files_waits_with_both_diffs_and_is_written_when_allowed(
-    desk: ToolRunner, windows: EditorWindows, root: Path, files: tuple[Path, Path]
+    desk: ToolRunner, windows: EditorWindows, root: Path, files: tuple[Path, Path], home: Path
 ) -> None:
     one, two = files
+    old = {one.read_bytes(), two.read_bytes()}
     plan = answer((two, [edit(0, 6)]), (one, [edit(1, 0), edit(0, 6)]))
     with open_window(windows, root, answer=plan):
         call = await desk.waiting("rename_symbol", **RENAME)
@@ -60,6 +63,8 @@ async def test_a_rename_in_two_files_waits_with_both_diffs_and_is_written_when_a
     assert two.read_bytes() == '\ufeff"\U0001f600"; new();\r\n'.encode()
     assert result.text.splitlines()[0] == "Renamed old to new: 3 places in 2 files."
     assert call.receipt.files_changed == (str(one), str(two))
+    with closing(sqlite3.connect(home / "handrail.db")) as database:
+        assert {row[0] for row in database.execute("SELECT content FROM old_contents")} == old
 
 
 async def test_a_rename_in_one_file_can_be_reviewed_by_hunk(

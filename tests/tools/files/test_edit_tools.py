@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from handrail.gate import person_actions
 from handrail.gate.call import Call
 from handrail.gate.tool import Refusal
 from handrail.store.blobs import Blobs
+from handrail.store.old_contents import SMALL
 from handrail.store.values import DiffPreview, FileChange
+from handrail.tools.files.atomic_write import replace_file
 from handrail.tools.files.edit_tools import (
     ApplyDiff,
     ApplyDiffInput,
@@ -523,6 +527,48 @@ async def test_nothing_is_written_when_what_the_file_held_cannot_be_kept(
     tool = WriteFile((), Blobs(tmp_path / "blobs" / "below a file"))
     with pytest.raises(Refusal, match=r"What a\.txt holds could not be kept for undo \(Not a directory\)"):
         await tool.run(await _planned(desk, "a.txt"), desk.call("write_file"))
+    assert file.read_text() == "old\n"
+
+
+@pytest.mark.parametrize("old", ["old\n", "x" * SMALL + "\n"])
+async def test_an_old_content_is_synced_before_the_file_is_replaced(
+    desk: ToolRunner, home: Path, old: str
+) -> None:
+    """A small one in the database, by the commit that records the start; a large one as a file."""
+    file, sha = desk.root / "a.txt", hashlib.sha256(old.encode()).hexdigest()
+    file.write_text(old)
+    seen: list[tuple[bool, bool, bool, bool]] = []
+
+    def look() -> None:
+        with closing(sqlite3.connect(home / "handrail.db")) as database:
+            rows = database.execute("SELECT content FROM old_contents WHERE sha = ?", (sha,)).fetchall()
+            ((started,),) = database.execute("SELECT seq FROM events WHERE kind = 'CallStarted'").fetchall()
+        is_synced = desk.gate.journal.synced >= started
+        is_file = (home / "blobs" / sha[:2] / sha[2:]).exists()
+        seen.append((file.read_text() == old, is_synced, rows == [(old.encode(),)], is_file))
+
+    with Pauses() as pauses:
+        pauses.arm(Point(replace_file, "enters"), look)
+        assert (await desk.allowed("write_file", path="a.txt", content="new\n")).ending == "done"
+        assert pauses.failed is None
+    is_small = len(old) <= SMALL
+    assert seen == [(True, True, is_small, not is_small)]
+
+
+async def test_nothing_is_written_when_the_database_cannot_keep_what_the_file_held(
+    desk: ToolRunner, home: Path
+) -> None:
+    file = desk.root / "a.txt"
+    file.write_text("old\n")
+    call = await desk.waiting("write_file", path="a.txt", content="new\n")
+    with closing(sqlite3.connect(home / "handrail.db")) as database, database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON old_contents BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+    outcome = await desk.allow(call)
+    assert outcome.ending == "failed"
+    assert "disk full" in outcome.message
+    assert "nothing was run" in outcome.message
     assert file.read_text() == "old\n"
 
 

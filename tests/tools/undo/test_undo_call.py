@@ -1,10 +1,14 @@
 """Undo over real files and a real journal: what is put back, what is refused, and what a crash leaves."""
 
+import sqlite3
 import stat
 from collections.abc import AsyncGenerator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 from tests.support.actors import ANN
 from tests.support.undo_workspace import UndoWorkspace, sha, undo_actions, undo_message, undo_workspace
@@ -14,6 +18,7 @@ from handrail.gate.call import Call, Outcome
 from handrail.gate.tool import UnknownUndo
 from handrail.store.actor import actor_from_text
 from handrail.store.events import CallOpened, CallSettled, CallStarted
+from handrail.store.old_contents import SMALL
 from handrail.store.values import FileChange, Receipt
 from handrail.tools.files.target import Target
 from handrail.tools.undo import undo_call
@@ -462,7 +467,9 @@ async def test_a_content_that_was_let_go_is_said_plainly_and_the_others_are_rest
         (root / name).write_text(f"old {name}\n")
         await regret.write(name, "new\n")
     gone = sha("old a\n")
-    regret.blobs.prune(0, 0, keep=lambda name: name != gone)
+    prune = partial(regret.blobs.prune, 0, 0, keep=lambda name: name != gone)
+    await anyio.to_thread.run_sync(prune)
+    await regret.journal.written()
     done = await regret.take_back("o1")
     assert undo_actions(done) == {"b": "restore", "a": "refuse"}
     assert (
@@ -471,11 +478,18 @@ async def test_a_content_that_was_let_go_is_said_plainly_and_the_others_are_rest
     assert [(root / name).read_text() for name in ("a", "b")] == ["new\n", "old b\n"]
 
 
-async def test_a_damaged_content_is_never_written(regret: UndoWorkspace, home: Path, root: Path) -> None:
-    (root / "a").write_text("old\n")
+@pytest.mark.parametrize("old", ["old\n", "x" * SMALL + "\n"])
+async def test_a_damaged_content_is_never_written(
+    regret: UndoWorkspace, home: Path, root: Path, old: str
+) -> None:
+    (root / "a").write_text(old)
     call = await regret.write("a", "new\n")
-    name = sha("old\n")
-    (home / "blobs" / name[:2] / name[2:]).write_text("bad\n")
+    name = sha(old)
+    if len(old) > SMALL:
+        (home / "blobs" / name[:2] / name[2:]).write_text("bad\n")
+    else:
+        with closing(sqlite3.connect(home / "handrail.db")) as database, database:
+            database.execute("UPDATE old_contents SET content = ? WHERE sha = ?", (b"bad\n", name))
     done = await regret.take_back(call)
     assert undo_actions(done) == {"a": "refuse"}
     assert "is damaged on disk, so it is not used" in undo_message(done, "a")

@@ -245,6 +245,7 @@ def _plan_for(input: RenameSymbolInput, works: tuple[Work, ...], occurrences: in
         preview=_build_preview(works),
         bound={"files": [work.bound for work in works]},
         files=tuple(change for work in works for change in work.files),
+        old_contents=tuple(content for work in works for content in work.old_contents),
         input=input,
         works=works,
         occurrences=occurrences,

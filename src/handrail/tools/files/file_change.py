@@ -87,6 +87,11 @@ class Work:
         )
 
     @property
+    def old_contents(self) -> tuple[bytes, ...]:
+        before = self.target.before
+        return (before,) if self.changes and before is not None else ()
+
+    @property
     def preview(self) -> DiffPreview:
         return DiffPreview(
             path=self.target.place.path,
@@ -352,7 +357,7 @@ class ChangeTool(Tool[InputT, ChangePlan]):
             replace_file(work.target, work.after, work.executable)
 
     def _keep(self, target: Target) -> None:
-        """Save the old content as a blob, on disk, before it is replaced."""
+        """Make sure that the old content is on disk before it is replaced: the start of the call may have kept it."""
         if target.before is None:
             return
         try:
@@ -370,6 +375,7 @@ def _plan_for(place: Place, work: Work) -> ChangePlan:
         preview=work.preview,
         bound=work.bound,
         files=work.files,
+        old_contents=work.old_contents,
         place=place,
         work=work,
     )
