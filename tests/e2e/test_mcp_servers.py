@@ -12,7 +12,7 @@ import mcp_types as types
 import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from tests.support.daemon_home import Home, eventually, running_daemon
+from tests.support.daemon_home import BOUND, Home, eventually, running_daemon
 from tests.support.mcp_client import Generation, Transport, agent, stdio
 from tests.support.person_client import Person, person_of
 from tests.support.relayed_servers import (
@@ -551,3 +551,41 @@ async def test_down_leaves_none_of_200_processes(workspace: Path, tmp_path: Path
             assert await eventually(lambda: all_gone(pids))
 
     assert len(alive) == SERVERS * CLIENTS
+
+
+async def test_a_denied_call_starts_no_server_whose_tools_were_never_listed(tmp_path: Path) -> None:
+    rules = """[[rules]]
+effect = "deny"
+server = "fresh"
+arguments = { text = "no*" }
+[[rules]]
+effect = "deny"
+tool = "fresh__made_up"
+path = "/srv/**"
+"""
+    folder = tmp_path / "fresh"
+    with running_daemon(section("fresh", folder) + rules) as home:
+        person = person_of(home)
+        async with Client(stdio(home, tmp_path), mode="legacy", cache=None) as client:
+            # Raw: the SDK's client would list the tools after the first call.
+            send = vars(client.session)["_dispatcher"].send_raw_request
+
+            async def use(tool: str, **arguments: Any) -> str:
+                with anyio.fail_after(BOUND):
+                    answer = await send("tools/call", {"name": f"fresh__{tool}", "arguments": arguments})
+                return answer["content"][0]["text"]
+
+            by_argument = await use("echo", text="nothing")
+            by_path = await use("made_up", file="/srv/data")
+            impossible = await use("x" * 60)
+            before = lines(folder)
+            missing = await use("made_up")
+            calls = await person.get("calls", limit=10)
+
+    assert "denied" in by_argument.lower()
+    assert "denied" in by_path.lower()
+    assert "There is no tool named" in impossible
+    assert before == []
+    assert "fresh has no tool made_up." in missing
+    assert len(lines(folder, "started")) == 1
+    assert [each["status"] for each in calls] == ["failed", "failed", "denied", "denied"]

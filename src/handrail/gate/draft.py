@@ -284,7 +284,10 @@ class Drafts:
         title = tool.title_for(parsed.input, caller)
         planned = PlannedCall(tool=tool, title=title, input=input, base=base, content=content, plan=plan)
         policy = self._find_policy(plan, caller)
-        return self._hold(planned, _decide(planned, caller, policy), policy)
+        draft = self._hold(planned, _decide(planned, caller, policy), policy)
+        if plan.refuses and draft.decision.effect != "deny":
+            raise Refusal(plan.refuses)
+        return draft
 
     def _find_policy(self, plan: Plan, caller: Caller) -> Policy | None:
         """The policy in force, the same object until it changes; None if the plan itself says whether it asks."""

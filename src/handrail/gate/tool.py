@@ -43,6 +43,8 @@ class Plan:
     """Why a person must approve this, as a sentence; if set, rules are ignored."""
     passes: str = ""
     """Why this is only recorded and not judged, as a sentence; if set, rules are ignored."""
+    refuses: str = ""
+    """Why this cannot be done, as a sentence. A rule that denies it is told first; it is never asked about or run."""
     server: str | None = None
     """The MCP server that would do the work, for rules about a server."""
     reviews_result: bool = False

@@ -100,7 +100,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
 
     def __init__(self, first: ToolDefinition, pins: Definitions, forwarder: Forwarder, place: Place) -> None:
         self.name, self.title, self.description = first.name, first.title, first.description
-        self._server, self._tool = first.server, first.own_name
+        self._server, self._tool, self._first = first.server, first.own_name, first
         self._pins, self._forwarder, self._place = pins, forwarder, place
 
     def display(self, input: ForwardedInput) -> str:
@@ -109,12 +109,12 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
     async def plan(self, input: ForwardedInput, caller: Caller) -> ForwardedPlan:
         tool = self._pins.get(self._server, self._tool)
         if tool is None:
-            raise Refusal(f"{self._server} has no tool {self._tool} any more. List the tools again.")
+            return self._plan_unlisted(input.arguments, caller)
         accepted = self._pins.accepted(self._server, self._tool)
         is_known = self._pins.is_accepted(tool)
         changed = "" if is_known else _describe_change(tool, accepted)
         return ForwardedPlan(
-            claims=tuple(self._claims(tool, input.arguments, caller, changed)),
+            claims=tuple(self._claims(input.arguments, caller, changed)),
             preview=None if is_known else _preview(tool, accepted),
             bound={"server": self._server, "definition": tool.digest},
             server=self._server,
@@ -124,15 +124,26 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
             reviews_result=self._forwarder.reviews_results(self._server),
         )
 
-    def _claims(self, tool: ToolDefinition, arguments: Json, caller: Caller, changed: str) -> Iterator[Claim]:
+    def _plan_unlisted(self, arguments: Json, caller: Caller) -> ForwardedPlan:
+        """The plan of a tool that its server does not list, or has not listed yet. Only a denial comes of it."""
+        return ForwardedPlan(
+            claims=tuple(self._claims(arguments, caller, "")),
+            bound={},
+            server=self._server,
+            tool=self._first,
+            arguments=arguments,
+            refuses=f"{self._server} has no tool {self._tool}. List the tools again.",
+        )
+
+    def _claims(self, arguments: Json, caller: Caller, changed: str) -> Iterator[Claim]:
         """The use of the tool, and what its arguments name on this machine."""
-        name = f"{tool.server} {tool.own_name}"
+        server, name = self._server, f"{self._server} {self._tool}"
         yield Claim(
             action="run",
             resource=name,
             inside=True,
             opaque=changed,
-            server=tool.server,
+            server=server,
             arguments=flatten_arguments(arguments),
         )
         paths = list(dict.fromkeys(find_paths(arguments)))
@@ -142,7 +153,7 @@ class ForwardedTool(Tool[ForwardedInput, ForwardedPlan]):
                 yield claim
         if len(paths) > PATHS_MAX:
             why = f"it names {len(paths):,} paths, which is more than can be judged"
-            yield Claim(action="run", resource=name, inside=True, opaque=why, server=tool.server)
+            yield Claim(action="run", resource=name, inside=True, opaque=why, server=server)
 
     async def run(self, plan: ForwardedPlan, call: CallReport) -> Result:
         if plan.accepts:

@@ -33,7 +33,7 @@ from handrail.upstream.no_client import NoClient
 from handrail.upstream.secret_store import SecretStore
 from handrail.upstream.server_connection import ClientLink, ServerConnection
 from handrail.upstream.server_state import Retry, RunningServer, ServerState, ServerUse, process_of
-from handrail.upstream.tool_definition import ToolDefinition
+from handrail.upstream.tool_definition import ToolDefinition, name_definition
 
 TYPE_CHECKING = False
 
@@ -48,7 +48,7 @@ NOT_ACCEPTED = (
     "A person has not accepted config.toml yet, so no MCP server is started. `handrail status` tells how."
 )
 GONE_MAX = 1000
-"""Tools that no server lists any more and that stay in the toolbox: a server may list others each time."""
+"""Tools in the toolbox that no server lists, or lists any more: a server may list others each time."""
 ROUTES_EASY = 256
 """Routes of calls, above which those of ended calls are dropped."""
 
@@ -255,15 +255,20 @@ class Servers:
             running.users -= 1
             running.end_if_unused()
 
-    async def prepare(self, name: str, key: str, link: ClientLink) -> None:
-        """Start a client's server, and list its tools; does nothing if that fails, because the call will say so."""
-        with suppress(Refusal):
-            async with self.using(name, key, link):
-                return
+    def expect(self, name: str) -> bool:
+        """Let the rules judge a call of a tool that may not be listed yet. False if no server can offer this name."""
+        tool = name_definition(name)
+        if tool is not None and tool.server in self._sections and name not in self._toolbox:
+            self._add_tools([tool])
+        return name in self._toolbox
 
-    def find_problem(self, tool: str, server: str) -> str:
-        """Why a server could not be started, if its tools are unknown because of that; else empty."""
-        return "" if tool in self._toolbox else self._state(server).last_problem
+    async def prepare(self, name: str, key: str, link: ClientLink) -> str:
+        """Start a client's server, and list its tools. Returns why that failed, as a sentence; empty if it did not."""
+        try:
+            async with self.using(name, key, link):
+                return ""
+        except Refusal as refusal:
+            return refusal.sentence
 
     def close(self, key: str) -> None:
         """A client has left: end its servers, once its calls that go on have ended."""
@@ -278,10 +283,12 @@ class Servers:
         for running in [each for each in self._running.values() if each.key == key]:
             await running.ended.wait()
 
-    def connections(self, key: str) -> list[ServerConnection]:
-        """The servers that run for a client."""
-        found = [each.connection for each in self._running.values() if each.key == key]
-        return [each for each in found if each is not None]
+    def connections(self, key: str | None = None, name: str | None = None) -> list[ServerConnection]:
+        """The connections that are open: of one client, or to one server."""
+        running = [
+            each for at, each in self._running.items() if name in (None, at[0]) and key in (None, at[1])
+        ]
+        return [each.connection for each in running if each.connection is not None]
 
     async def restart(self, name: str, why: str = "A person restarted it.") -> None:
         """End all processes of a server; the next use starts it again, without delay."""
@@ -444,15 +451,10 @@ class Servers:
         """Compare what a server lists with the pins."""
         connection.tools = self._pins.share(connection.tools)
         self._state(connection.name).refused = connection.tools.refused
-        others = [each for each in self._connections(connection.name) if each is not connection]
+        others = [each for each in self.connections(name=connection.name) if each is not connection]
         tools = {name: tool for each in (*others, connection) for name, tool in each.tools.tools.items()}
         if self._pins.see(connection.name, tools, connection.capabilities):
             self._note_tools()
-
-    def _connections(self, name: str) -> list[ServerConnection]:
-        """The running processes of a server."""
-        found = [each.connection for each in self._running.values() if each.section.name == name]
-        return [each for each in found if each is not None]
 
     def _note_list(self, server: str, method: str) -> None:
         for notify in self.on_list_changed:
@@ -460,19 +462,18 @@ class Servers:
 
     def _note_tools(self) -> None:
         """Put the tools into the toolbox, and announce them. One that is gone stays: calls of it may be open."""
-        listed = {tool.name: tool for tool in self.tools}
-        for name, tool in listed.items():
-            if name not in self._toolbox:
-                self._toolbox[name] = ForwardedTool(tool, self, self, self._place)
-        gone = [
-            name
-            for name, tool in self._toolbox.items()
-            if isinstance(tool, ForwardedTool) and name not in listed
-        ]
-        for name in gone[:-GONE_MAX]:
-            del self._toolbox[name]
+        self._add_tools(self.tools)
         self.version += 1
         self.changed.ring()
+
+    def _add_tools(self, tools: Sequence[ToolDefinition]) -> None:
+        for tool in tools:
+            if tool.name not in self._toolbox:
+                self._toolbox[tool.name] = ForwardedTool(tool, self, self, self._place)
+        listed = {tool.name for tool in self.tools}
+        known = [name for name, tool in self._toolbox.items() if isinstance(tool, ForwardedTool)]
+        for name in [name for name in known if name not in listed][:-GONE_MAX]:
+            del self._toolbox[name]
 
     # The pins, as the tools see them: they are read at the start of `run`.
 

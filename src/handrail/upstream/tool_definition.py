@@ -84,6 +84,13 @@ class DefinitionSet:
     """A sentence for each tool that cannot be offered."""
 
 
+def name_definition(name: str) -> ToolDefinition | None:
+    """A tool of which only the name behind Handrail is known; None if no tool can have it."""
+    server, _, own_name = name.partition(SEPARATOR)
+    can_exist = len(name) <= NAME_MAX and _NAME.fullmatch(own_name)
+    return ToolDefinition(server=server, wire={"name": own_name}) if can_exist else None
+
+
 def read_definitions(server: str, listed: Iterable[object]) -> DefinitionSet:
     """Check the tools that a server lists. Names that would collide are refused, and not renamed."""
     refused: list[str] = []

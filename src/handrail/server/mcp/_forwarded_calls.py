@@ -57,7 +57,7 @@ Wrap = Callable[[Reply], types.CallToolResult]
 
 
 class _NotStarted(Exception):
-    """The server of an unknown tool could not be started: the sentence says why."""
+    """A server whose tools are unknown could not be started: the sentence says why."""
 
 
 class ForwardedCalls:
@@ -199,10 +199,10 @@ class ForwardedCalls:
         if not isinstance(arguments, dict):
             raise MCPError(types.INVALID_PARAMS, "`arguments` has to be an object.")
         server = name.partition(SEPARATOR)[0]
-        is_stopped = server in self.servers.names and not self.servers.connection(server, link.key)
+        is_stopped = self.servers.expect(name) and not self.servers.connection(server, link.key)
         if is_stopped and not await is_denied(request.context, name, arguments):
-            await self.servers.prepare(server, link.key, link)
-            if problem := self.servers.find_problem(name, server):
+            problem = await self.servers.prepare(server, link.key, link)
+            if problem and server in self.servers.unknown:
                 raise _NotStarted(problem)
         reported = anyio.Event()
 
