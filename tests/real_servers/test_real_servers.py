@@ -303,13 +303,20 @@ async def test_subscriptions_and_log_messages_of_the_reference_server_work_throu
 async def test_a_tool_that_the_reference_server_offers_as_a_task_only_is_called_like_any_other(
     served: Home, trusted: Path
 ) -> None:
-    """Its task asks in the middle. The client knows nothing of it."""
+    """Its task asks in the middle. The client knows nothing of it, and gets its states as progress of the call."""
     reports: list[str] = []
     asked: list[list[str]] = []
+    steps: dict[str, list[tuple[float, str]]] = {"legacy": [], "2026-07-28": []}
 
     async def use(generation: Generation) -> None:
         async with using(stdio(served, trusted), "all__", trusted, generation) as used:
-            found = await used.call("simulate-research-query", topic="python", ambiguous=True)
+
+            async def step(progress: float, _total: float | None, message: str | None) -> None:
+                steps[generation].append((progress, message or ""))
+
+            arguments = {"topic": "python", "ambiguous": True}
+            tool = "all__simulate-research-query"
+            found = plain(await used.client.call_tool(tool, arguments, progress_callback=step))
             reports.append(found["content"][0]["text"])
             asked.append(used.who.asked)
 
@@ -319,6 +326,9 @@ async def test_a_tool_that_the_reference_server_offers_as_a_task_only_is_called_
 
     assert all("# Research Report: python (User accepted without selection)" in each for each in reports)
     assert ["could have multiple interpretations" in str(each) for each in asked] == [True, True]
+    for heard in steps.values():
+        assert "Analyzing content..." in [message for _, message in heard]
+        assert [value for value, _ in heard] == sorted({value for value, _ in heard})
 
 
 async def use_files(used: Used, folder: Path) -> Answers:

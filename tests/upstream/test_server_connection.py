@@ -13,9 +13,16 @@ from anyio.abc import TaskGroup
 from handrail.store.bell import Bell
 from handrail.store.values import Caller, Json
 from handrail.terminal.jsonrpc_messages import encode_message
-from handrail.upstream._server_task import TTL_MILLISECONDS
+from handrail.upstream._server_tasks import TTL_MILLISECONDS
 from handrail.upstream.no_client import NoClient
-from handrail.upstream.server_connection import LEGACY, LIST_BYTES, LIST_MAX, MODERN, ServerConnection
+from handrail.upstream.server_connection import (
+    LEGACY,
+    LIST_BYTES,
+    LIST_MAX,
+    MODERN,
+    RELATED_TASK,
+    ServerConnection,
+)
 from handrail.upstream.tool_definition import ToolDefinition
 
 BOUND = 20.0
@@ -84,11 +91,14 @@ class TaskLine(Line):
     def __init__(self) -> None:
         super().__init__(lambda _: {})
         self.sent: list[tuple[str, Json]] = []
+        self.numbers: dict[str, int] = {}
+        """The id of the latest request, by its method."""
 
     def send(self, line: bytes) -> None:
         message = json.loads(line)
         method, params = message["method"], message.get("params", {})
         self.sent.append((method, params))
+        self.numbers[method] = message.get("id", 0)
         if method == "initialize":
             tasks: Json = {"requests": {"tools": {"call": {}}}}
             self.say(id=message["id"], result={"protocolVersion": LEGACY, "capabilities": {"tasks": tasks}})
@@ -198,6 +208,49 @@ async def test_a_call_that_ends_cancels_the_task_that_its_server_made_of_it() ->
     ]
     assert line.sent[2][1]["task"] == {"ttl": TTL_MILLISECONDS}
     assert line.sent[-1][1]["taskId"] == "t1"
+
+
+async def test_what_a_server_reports_about_its_task_is_the_progress_of_the_call() -> None:
+    """The token of the call is valid until the task ends. Other tasks, and later reports, are not the call's."""
+    line, heard = TaskLine(), list[Json]()
+    related: Json = {RELATED_TASK: {"taskId": "t1"}}
+
+    async def hear(progress: Json) -> None:
+        heard.append({name: value for name, value in progress.items() if name != "progressToken"})
+
+    def report(**params: Any) -> None:
+        line.say(method="notifications/progress", params={"progressToken": token_of(line), **params})
+
+    def state(task: str, status: str, **more: Any) -> None:
+        params: Json = {"taskId": task, "status": status, **more}
+        line.say(method="notifications/tasks/status", params=params)
+
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as group:
+            connection = connect(line, group)
+            group.start_soon(connection.run)
+            await connection.open()
+            group.start_soon(
+                connection.call_tool, TASK_ONLY, {"name": "research", "arguments": {}}, hear, None, {}
+            )
+            await anyio.wait_all_tasks_blocked()
+            report(progress=1, total=2, _meta=related)
+            state("other", "working", statusMessage="of another task")
+            state("t1", "working")
+            state("t1", "working", statusMessage="reading")
+            line.say(id=line.numbers["tasks/result"], result={"content": []})
+            await anyio.wait_all_tasks_blocked()
+            report(progress=2)
+            state("t1", "completed", statusMessage="too late")
+            await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+
+    assert heard == [{"progress": 1, "total": 2}, {"message": "reading"}]
+
+
+def token_of(line: TaskLine) -> int:
+    (params,) = [params for method, params in line.sent if method == "tools/call"]
+    return params["_meta"]["progressToken"]
 
 
 async def cancel_at(line: TaskLine, method: str, scope: anyio.CancelScope) -> None:

@@ -5,7 +5,8 @@ they came, before any later message. It does not know the meaning of methods, ap
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import field
 from typing import Protocol, cast
 
@@ -107,13 +108,13 @@ class Peer(Protocol):
 
 
 Progress = Callable[[Json], Awaitable[None]]
+"""Receives what a server reports about a request: a message, and mostly a number that rises."""
 
 
 @dataclass()
 class _Outgoing:
     """A request that we sent and that is not answered."""
 
-    on_progress: Progress | None
     origin: object = None
     """The client's request that this one forwards; None if it forwards none."""
     done: anyio.Event = field(default_factory=anyio.Event)
@@ -128,7 +129,9 @@ class JsonRpcConnection:
         self._name, self._line, self._peer, self._group = name, line, peer, group
         self._outgoing: dict[int, _Outgoing] = {}
         self._incoming: dict[str | int, anyio.CancelScope] = {}
-        self._last_id = 0
+        self._last_id, self._last_token = 0, 0
+        self._on_progress: dict[int, Progress] = {}
+        """Who hears of the progress reported with each token of ours."""
         self._last_unasked, self._unasked = 0.0, 0.0
         self.garbage = 0
         """Lines that were not messages, and answers that nobody waits for."""
@@ -156,21 +159,21 @@ class JsonRpcConnection:
         self,
         method: str,
         params: Json,
-        on_progress: Progress | None = None,
+        token: int | None = None,
         origin: object = None,
         *,
         can_cancel: bool = True,
     ) -> Json:
         """Send a request and wait for its result. If the wait is cancelled, so is the request at the server.
 
-        Raises RpcError or ConnectionLost.
+        `token` is an open `progress_token`. Raises RpcError or ConnectionLost.
         """
         if self._line.why is not None:
             raise ConnectionLost(self._line.why, is_sent=False)
         self._last_id += 1
-        number, request = self._last_id, _Outgoing(on_progress, origin)
+        number, request = self._last_id, _Outgoing(origin)
         self._outgoing[number] = request
-        self._send({"id": number, "method": method, "params": _with_token(params, number, on_progress)})
+        self._send({"id": number, "method": method, "params": _with_token(params, token)})
         try:
             await request.done.wait()
         finally:
@@ -179,6 +182,20 @@ class JsonRpcConnection:
         if request.error is not None:
             raise request.error
         return request.result or {}
+
+    @contextmanager
+    def progress_token(self, on_progress: Progress | None) -> Generator[int | None]:
+        """A token with which the server can report progress within the block; None if nobody wants that."""
+        if on_progress is None:
+            yield None
+            return
+        self._last_token += 1
+        token = self._last_token
+        self._on_progress[token] = on_progress
+        try:
+            yield token
+        finally:
+            del self._on_progress[token]
 
     def notify(self, method: str, params: Json) -> None:
         self._send({"method": method, "params": params} if params else {"method": method})
@@ -235,9 +252,9 @@ class JsonRpcConnection:
 
     async def _progress(self, params: Json) -> None:
         token = params.get("progressToken")
-        request = self._outgoing.get(token) if isinstance(token, int) else None
-        if request is not None and request.on_progress is not None and not request.done.is_set():
-            await request.on_progress(params)
+        on_progress = self._on_progress.get(token) if isinstance(token, int) else None
+        if on_progress is not None:
+            await on_progress(params)
 
     def _serve(self, id: str | int, method: str, params: Json) -> None:
         if method == "ping":
@@ -294,7 +311,7 @@ class JsonRpcConnection:
             scope.cancel()
 
 
-def _with_token(params: Json, id: int, on_progress: Progress | None) -> Json:
+def _with_token(params: Json, token: int | None) -> Json:
     """The parameters with our progress token in place of the client's, which means nothing here."""
     meta = params.get("_meta")
     fields = (
@@ -302,8 +319,8 @@ def _with_token(params: Json, id: int, on_progress: Progress | None) -> Json:
         if isinstance(meta, dict)
         else {}
     )
-    if on_progress is not None:
-        fields["progressToken"] = id
+    if token is not None:
+        fields["progressToken"] = token
     rest = {name: value for name, value in params.items() if name != "_meta"}
     return {**rest, "_meta": fields} if fields else rest
 

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from handrail import __version__
 from handrail.store.values import Json
 from handrail.terminal.jsonrpc_messages import encode_message
-from handrail.upstream._server_task import call_as_task, can_take_tasks
+from handrail.upstream._server_tasks import STATUS, ServerTasks, can_take_tasks
 from handrail.upstream.jsonrpc_connection import (
     METHOD_NOT_FOUND,
     ConnectionLost,
@@ -121,6 +121,7 @@ class ServerConnection:
         self._group = group
         self._line = line
         self._rpc = JsonRpcConnection(name, line, self, group)
+        self._tasks = ServerTasks(self._rpc, group)
         self.capabilities: Json = {}
         self.info: Json = {}
         self.protocol = ""
@@ -196,7 +197,8 @@ class ServerConnection:
         for number in range(ROUNDS_MAX):
             sent = self._envelope({**params, **given})
             try:
-                result = await self._rpc.request(method, sent, on_progress, origin)
+                with self._rpc.progress_token(on_progress) as token:
+                    result = await self._rpc.request(method, sent, token, origin)
             except ConnectionLost as lost:
                 lost.is_sent = lost.is_sent or number > 0
                 raise
@@ -210,7 +212,7 @@ class ServerConnection:
     ) -> Json:
         """Call a tool, as a task if its server takes it only so. Raises RpcError or ConnectionLost."""
         if self.protocol != MODERN and tool.is_task_only and can_take_tasks(self.capabilities):
-            result = await call_as_task(self._rpc, self._group, params, origin)
+            result = await self._tasks.call(params, on_progress and _without_task(on_progress), origin)
             return _without_meta(result, RELATED_TASK)
         return await self.request("tools/call", params, on_progress, origin, answers)
 
@@ -311,8 +313,9 @@ class ServerConnection:
                 acknowledged.set()
             self._unacknowledged.clear()
             return
-        if method == "notifications/tasks/status":
-            return  # the client does not know the task
+        if method == STATUS:  # the client does not know the task
+            await self._tasks.hear(params)
+            return
         params = _without_meta(params, _SUBSCRIPTION)
         if method == "notifications/tools/list_changed":
             self._list_again()
@@ -413,6 +416,13 @@ class ServerConnection:
                 listed = await self.list_all("tools/list", "tools")
             self.tools = read_definitions(self.name, listed)
         self._on_tools(self)
+
+
+def _without_task(on_progress: Progress) -> Progress:
+    async def pass_on(progress: Json) -> None:
+        await on_progress(_without_meta(progress, RELATED_TASK))
+
+    return pass_on
 
 
 def _without_meta(params: Json, left: str) -> Json:

@@ -4,9 +4,9 @@ The answer of a server passes as it is. A call that ended in another way (denied
 our own, which is valid for the tool's output schema as it was listed.
 """
 
+import math
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -204,11 +204,7 @@ class ForwardedCalls:
             problem = await self.servers.prepare(server, link.key, link)
             if problem and server in self.servers.unknown:
                 raise _NotStarted(problem)
-        reported = anyio.Event()
-
-        async def on_progress(progress: Json) -> None:
-            reported.set()
-            await link.report(request, progress)
+        progress = _CallProgress(link, request)
 
         def opened(call: Call) -> None:
             request.call = call
@@ -217,15 +213,13 @@ class ForwardedCalls:
                 key=link.key,
                 link=link,
                 meta=meta,
-                on_progress=on_progress,
+                on_progress=progress.pass_on,
                 origin=request,
                 answers=request.unasked_answers,
             )
             self.servers.bind(call.id, route)
 
-        return await submit(
-            request.context, name, arguments, opened, partial(_report_waiting, link, request, reported)
-        )
+        return await submit(request.context, name, arguments, opened, progress.report_waiting)
 
     def _ask(self, link: McpClientLink, request: ForwardedRequest) -> Json:
         """End the request of a client of 2026-07-28 with the questions of the server."""
@@ -280,23 +274,42 @@ FIRST_BEAT_SECONDS = 1.0
 BEAT_SECONDS = 10.0
 """As for our own tools: a call that waits for a person reports soon, then at an interval below all idle timeouts."""
 BEAT_STEP = 1e-9
-"""Our signs of life must rise, and stay below the progress that the server reports later."""
+"""Messages without a number, such as our signs of life, must rise too, and stay below what the server reports later."""
 
 
-async def _report_waiting(
-    link: McpClientLink, request: ForwardedRequest, reported: anyio.Event, call: Call
-) -> None:
-    """Report that the call goes on, until its server reports by itself."""
-    pause, step = FIRST_BEAT_SECONDS, 0
-    while not reported.is_set():
-        with anyio.move_on_after(pause):
-            await reported.wait()
+class _CallProgress:
+    """The progress of one call, on its way to the client."""
+
+    def __init__(self, link: McpClientLink, request: ForwardedRequest) -> None:
+        self._link, self._request = link, request
+        self._reported = anyio.Event()
+        """The server reports by itself."""
+        self._last = 0.0
+
+    async def pass_on(self, progress: Json) -> None:
+        """Send what the server reports. The state of a task has a message only."""
+        self._reported.set()
+        value = progress.get("progress")
+        if value is None:
+            await self._send_message(str(progress.get("message", "")))
             return
-        doing = "waiting for a person" if call.status == "waiting" else "running"
-        step += 1
-        message = f"{doing} for {call.elapsed_ms / 1000:.0f} s"
-        await link.report(request, {"progress": step * BEAT_STEP, "message": message})
-        pause = BEAT_SECONDS
+        self._last = float(value) if isinstance(value, int | float) else self._last
+        await self._link.report(self._request, progress)
+
+    async def report_waiting(self, call: Call) -> None:
+        """Report that the call goes on, until its server reports by itself."""
+        pause = FIRST_BEAT_SECONDS
+        while not self._reported.is_set():
+            with anyio.move_on_after(pause):
+                await self._reported.wait()
+                return
+            doing = "waiting for a person" if call.status == "waiting" else "running"
+            await self._send_message(f"{doing} for {call.elapsed_ms / 1000:.0f} s")
+            pause = BEAT_SECONDS
+
+    async def _send_message(self, message: str) -> None:
+        self._last = max(self._last + BEAT_STEP, math.nextafter(self._last, math.inf))
+        await self._link.report(self._request, {"progress": self._last, "message": message})
 
 
 def _passed_meta(params: Json) -> Json:
