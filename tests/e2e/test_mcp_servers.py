@@ -589,3 +589,19 @@ path = "/srv/**"
     assert "fresh has no tool made_up." in missing
     assert len(lines(folder, "started")) == 1
     assert [each["status"] for each in calls] == ["failed", "failed", "denied", "denied"]
+
+
+async def test_a_server_whose_start_failed_does_not_delay_the_list_of_the_next_client(tmp_path: Path) -> None:
+    config = section("bad", tmp_path / "bad", "start_seconds = 10")
+    fault = tmp_path / "bad" / "fault"
+    fault.write_text("exits")
+    with running_daemon(config) as home:
+        person = person_of(home)
+        failed = await person.post("servers/bad/test")
+        fault.write_text("hangs")
+        async with Client(stdio(home, tmp_path), mode="legacy", cache=None) as client:
+            await client.list_tools()
+            (row,) = await person.get("servers")
+
+    assert failed["problem"]
+    assert row["state"] == "starting"

@@ -3,7 +3,7 @@
 import json
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -213,6 +213,7 @@ async def test_a_call_that_ends_cancels_the_task_that_its_server_made_of_it() ->
 async def test_what_a_server_reports_about_its_task_is_the_progress_of_the_call() -> None:
     """The token of the call is valid until the task ends. Other tasks, and later reports, are not the call's."""
     line, heard = TaskLine(), list[Json]()
+    call: Json = {"name": "research", "arguments": {}}
     related: Json = {RELATED_TASK: {"taskId": "t1"}}
 
     async def hear(progress: Json) -> None:
@@ -230,9 +231,7 @@ async def test_what_a_server_reports_about_its_task_is_the_progress_of_the_call(
             connection = connect(line, group)
             group.start_soon(connection.run)
             await connection.open()
-            group.start_soon(
-                connection.call_tool, TASK_ONLY, {"name": "research", "arguments": {}}, hear, None, {}
-            )
+            group.start_soon(connection.call_tool, TASK_ONLY, call, hear, None, {})
             await anyio.wait_all_tasks_blocked()
             report(progress=1, total=2, _meta=related)
             state("other", "working", statusMessage="of another task")
@@ -250,7 +249,7 @@ async def test_what_a_server_reports_about_its_task_is_the_progress_of_the_call(
 
 def token_of(line: TaskLine) -> int:
     (params,) = [params for method, params in line.sent if method == "tools/call"]
-    return params["_meta"]["progressToken"]
+    return cast("Any", params)["_meta"]["progressToken"]
 
 
 async def cancel_at(line: TaskLine, method: str, scope: anyio.CancelScope) -> None:

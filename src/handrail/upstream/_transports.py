@@ -154,5 +154,7 @@ def find_command(command: Sequence[str], env: Mapping[str, str]) -> tuple[str, .
     folders = [folder for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
     found = shutil.which(program, path=os.pathsep.join(folders) or os.defpath)
     if found is None:
-        raise Refusal(f"There is no program {program} on the PATH it was given.")
+        raise Refusal(
+            f"There is no program {program} on the PATH it gets. Install it, or give its full path."
+        )
     return found, *arguments

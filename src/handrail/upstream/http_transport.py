@@ -22,8 +22,9 @@ from anyio.abc import TaskGroup
 from handrail.framing import LineBuffer, LineTooLong
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
-from handrail.terminal.jsonrpc_messages import MESSAGE_MAX, encode_message, excerpt_line, parse_message
+from handrail.terminal.jsonrpc_messages import MESSAGE_MAX, encode_message, parse_message
 from handrail.upstream._argument_headers import ArgumentHeaders
+from handrail.upstream._http_errors import describe_http_error
 from handrail.upstream.jsonrpc_connection import Undelivered
 
 CONNECT_SECONDS = 10.0
@@ -492,9 +493,3 @@ def encode_header(value: str) -> str:
     if _SAFE.fullmatch(value) and not value.startswith("=?base64?"):
         return value
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
-
-
-def describe_http_error(problem: httpx2.HTTPError) -> str:
-    """The reason, in one printable line."""
-    words = excerpt_line(str(problem).encode()) or type(problem).__name__
-    return words.rstrip(".")

@@ -136,6 +136,7 @@ class JsonRpcConnection:
         self.garbage = 0
         """Lines that were not messages, and answers that nobody waits for."""
         self.last_garbage = ""
+        """The beginning of the last line that was not a message."""
 
     @property
     def origins(self) -> list[object]:
@@ -206,6 +207,7 @@ class JsonRpcConnection:
     async def _receive(self, line: bytes) -> None:
         message = parse_message(line)
         if message is None:
+            self.last_garbage = excerpt_line(line)
             self._count_garbage(line)
         elif "method" not in message:
             self._settle(message, line)
@@ -288,7 +290,6 @@ class JsonRpcConnection:
 
     def _count_garbage(self, line: bytes) -> None:
         self.garbage += 1
-        self.last_garbage = excerpt_line(line)
         self._count_unasked(line)
 
     def _count_unasked(self, line: bytes) -> None:

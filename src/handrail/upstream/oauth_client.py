@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from handrail.config import LOOPBACK_HOSTS
 from handrail.lazy_dataclass import dataclass
 from handrail.store.values import Json
-from handrail.upstream.http_transport import describe_http_error
+from handrail.upstream._http_errors import describe_http_error
 
 ANSWER_MAX = 1 << 20
 """Bytes of an answer."""

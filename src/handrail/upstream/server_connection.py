@@ -141,6 +141,12 @@ class ServerConnection:
         """Ask this client from now on: one that was idle for long comes back with a new link."""
         self._link = link
 
+    @property
+    def garbage(self) -> str:
+        """What it sent instead of messages, as a sentence; empty if it sent nothing else."""
+        found = self._rpc.last_garbage
+        return f"It sent a line that is no MCP message: {found!r}." if found else ""
+
     async def run(self) -> None:
         """Receive messages until the connection is over."""
         await self._rpc.run()

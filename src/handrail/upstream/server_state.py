@@ -13,6 +13,7 @@ from handrail.terminal.keeper_client import KeeperError
 from handrail.terminal.pipe_process import PipeProcess
 from handrail.terminal.terminal import Terminal
 from handrail.upstream._transports import Transport
+from handrail.upstream.jsonrpc_connection import ConnectionLost, RpcError
 from handrail.upstream.server_connection import ClientLink, ServerConnection
 
 log = logging.getLogger(__name__)
@@ -100,6 +101,20 @@ class RunningServer:
         """End the transport, once the server has started."""
         if self.is_stopped and self.connection is not None and self.transport is not None:
             self.transport.give_up(self.why)
+
+    def fail_start(self, problem: TimeoutError | RpcError | ConnectionLost, garbage: str) -> None:
+        """Note why it could not be used, and what it sent instead of messages."""
+        name = self.section.name
+        match problem:
+            case TimeoutError():
+                why = f"{name} did not answer within {self.section.start_seconds:g} s of its start."
+            case RpcError():
+                why = f"{name} could not be started: {problem.excerpt}"
+            case ConnectionLost():
+                lost = str(problem)
+                it = lost.startswith(f"{name} ")
+                why = f"{name} could not be started: {'it' + lost.removeprefix(name) if it else lost}"
+        self.problem = f"{why} {garbage}".rstrip()
 
     def fail(self, problem: Exception) -> None:
         """Note why it does not run. A fault of ours is logged."""

@@ -378,12 +378,8 @@ class Servers:
         try:
             with anyio.fail_after(seconds):
                 await connection.open(seconds / 2 if asks_first else 0.0)
-        except TimeoutError:
-            running.problem = f"{connection.name} did not answer within {seconds:g} s of its start."
-        except RpcError as error:
-            running.problem = f"{connection.name} could not be started: {error.excerpt}"
-        except ConnectionLost as lost:
-            running.problem = f"{connection.name} could not be started: {lost}"
+        except (TimeoutError, RpcError, ConnectionLost) as problem:
+            running.fail_start(problem, self.mask(connection.garbage))
         state.is_legacy = state.is_legacy or connection.refused_discovery
         if running.problem:
             running.ended_by_discovery = connection.refused_discovery and transport.why is not None

@@ -105,7 +105,10 @@ def test_what_fails_is_said_and_nothing_is_changed(handrail: Home, tmp_path: Pat
     assert "exit code 3" in failed.out
     assert "no key given" in failed.out
     assert "no key given" in handrail.ok("servers", "logs", "bad").out
-    assert "! failed" in handrail.ok("servers").out
+    shown = handrail.ok("servers")
+    assert "! failed" in shown.out
+    assert "\nbad could not be started: it ended" in f"\n{shown.err}"
+    assert handrail.ok("servers", "restart", "bad").out.startswith("No process of bad runs any more.")
     again = handrail.run("servers", "add", "bad", "--", "true")
     assert (again.code, "already" in again.err) == (1, True)
     named = handrail.run("servers", "add", "Bad Name", "--", "true")

@@ -103,7 +103,8 @@ def servers(context: typer.Context, as_json_: AsJson = False) -> None:
     for row in rows:
         needed = [each["name"] for each in missing if row["name"] in each["servers"]]
         for sentence in _remarks(row, needed, needs_sign_in=row["name"] in wanting):
-            note((f"{row['name']}: {exact_line(sentence)}", "yellow"))
+            whose = "" if sentence.startswith(f"{row['name']} ") else f"{row['name']}: "
+            note((f"{whose}{exact_line(sentence)}", "yellow"))
 
 
 def _cells(row: ServerView, *, needs_sign_in: bool) -> tuple[Piece, ...]:
@@ -119,7 +120,7 @@ def _remarks(row: ServerView, missing: list[str], *, needs_sign_in: bool) -> lis
         "A person has to accept config.toml first: `handrail rules accept`." if row["state"] == "held" else ""
     )
     sign_in = f"`handrail servers login {row['name']}` signs in." if needs_sign_in else ""
-    problem = "" if needs_sign_in else row["problem"]
+    problem = "" if needs_sign_in or missing else row["problem"]
     secrets = [f"{name} is missing: `handrail servers secret set {name}` stores it." for name in missing]
     changed = f"{', '.join(fresh)}: new or changed, so each call asks." if fresh else ""
     return [each for each in (held, sign_in, *secrets, problem, changed, *row["refused"]) if each]
@@ -255,7 +256,7 @@ def restart(name: ServerName) -> None:
     with reach("person") as link:
         found = _find_name(link, name)
         link.post("servers", found, "restart")
-    say(f"{found} has ended. It is started again on its next use.")
+    say(f"No process of {found} runs any more. Its next use starts it again, without delay.")
 
 
 def try_out(name: ServerName, as_json_: AsJson = False) -> None:

@@ -30,6 +30,8 @@ from handrail.upstream.tool_definition import SEPARATOR
 
 LIST_SECONDS = 15.0
 """Time for servers whose tools were never listed to start. Slower ones follow with `list_changed`."""
+FAILED_LIST_SECONDS = 1.0
+"""The same for those whose last start failed: one that is broken must not delay each client."""
 SETTLED_MAX = 32
 """Requests of one client that ended with a question and whose call has ended since. The client may still fetch the outcome;
 beyond this, the oldest are forgotten: bounds memory, for a server asks in each call and a client need not come back."""
@@ -105,17 +107,20 @@ class ForwardedCalls:
 
     async def list(self, link: McpClientLink, version: str, own: Json) -> Json:
         """The listed tools: ours, then those of the servers."""
-        if self.servers.unknown:
-            with anyio.move_on_after(LIST_SECONDS):
-                async with anyio.create_task_group() as group:
-                    for name in self.servers.unknown:
-                        group.start_soon(self.servers.prepare, name, link.key, link)
+        async with anyio.create_task_group() as group:
+            for name in self.servers.unknown:
+                group.start_soon(self._await_tools, name, link)
         tools = own.get("tools")
         forwarded: list[JsonValue] = [
             set_task_support(_widened(tool.listed), version if self._tasks is not None else "")
             for tool in self.servers.list_tools(link.key)
         ]
         return {**own, "tools": [*(tools if isinstance(tools, list) else []), *forwarded]}
+
+    async def _await_tools(self, server: str, link: McpClientLink) -> None:
+        has_failed = self.servers.states[server].has_failed
+        with anyio.move_on_after(FAILED_LIST_SECONDS if has_failed else LIST_SECONDS):
+            await self.servers.prepare(server, link.key, link)
 
     async def call(
         self, link: McpClientLink, context: Context, submit: Submit, is_denied: IsDenied, wrap: Wrap
