@@ -214,6 +214,7 @@ async def test_what_a_server_reports_about_its_task_is_the_progress_of_the_call(
     """The token of the call is valid until the task ends. Other tasks, and later reports, are not the call's."""
     line, heard = TaskLine(), list[Json]()
     call: Json = {"name": "research", "arguments": {}}
+    answers: Json = {}
     related: Json = {RELATED_TASK: {"taskId": "t1"}}
 
     async def hear(progress: Json) -> None:
@@ -231,7 +232,7 @@ async def test_what_a_server_reports_about_its_task_is_the_progress_of_the_call(
             connection = connect(line, group)
             group.start_soon(connection.run)
             await connection.open()
-            group.start_soon(connection.call_tool, TASK_ONLY, call, hear, None, {})
+            group.start_soon(connection.call_tool, TASK_ONLY, call, hear, None, answers)
             await anyio.wait_all_tasks_blocked()
             report(progress=1, total=2, _meta=related)
             state("other", "working", statusMessage="of another task")
