@@ -296,6 +296,25 @@ async def test_a_server_that_crashes_costs_only_its_own_call(
     assert said(again) == "back"
 
 
+async def test_a_call_whose_server_is_restarted_says_by_whom(
+    served: Home, person: Person, trusted: Path, folder: Path
+) -> None:
+    async with agent(served, trusted, person) as client:
+        before = count_waits(folder / "free")
+
+        async def began() -> bool | None:
+            return count_waits(folder / "free") > before or None
+
+        pending = client.ask("free__waits")
+        await eventually(began)
+        (await person.ask("POST", "servers/free/restart")).raise_for_status()
+        ended = await pending.told()
+        again = await call(client.client, "free__echo", text="back")
+
+    assert "A person restarted the MCP server free. What the call did before is unknown." in ended.text
+    assert said(again) == "back"
+
+
 async def test_a_server_that_floods_is_ended_while_others_are_served(
     served: Home, person: Person, trusted: Path
 ) -> None:

@@ -145,7 +145,7 @@ class Servers:
         self.configured.pop(name, None)
         if self._sections.pop(name, None) is not None:
             self._note_tools()
-            await self.restart(name, "A person removed it.")
+            await self.restart(name, f"A person removed the MCP server {name}.")
 
     @property
     def is_held(self) -> bool:
@@ -290,12 +290,12 @@ class Servers:
         ]
         return [each.connection for each in running if each.connection is not None]
 
-    async def restart(self, name: str, why: str = "A person restarted it.") -> None:
+    async def restart(self, name: str, why: str = "") -> None:
         """End all processes of a server; the next use starts it again, without delay."""
         self._state(name).has_failed = self._state(name).is_legacy = False
         self._retries = {at: each for at, each in self._retries.items() if at[0] != name}
         for running in [each for each in self._running.values() if each.section.name == name]:
-            running.end(why)
+            running.end(why or f"A person restarted the MCP server {name}.")
             await running.ended.wait()
 
     def uses(self, name: str, key: str | None = None) -> list[ServerUse]:
