@@ -94,6 +94,10 @@ async def test_a_server_with_a_url_gets_its_secret_and_its_sign_in(tab: Tab, sha
 
         card = page.get_by_role("listitem", name="private", exact=True)
         await expect(card).to_contain_text("It needs TEAM, which is not stored")
+        await expect(card).to_contain_text("failed")
+        await page.reload()
+        await expect(card).to_contain_text("It needs TEAM, which is not stored")
+        await expect(card).not_to_contain_text("could not be started")
         await expect(card).to_contain_text("sends X-Team")
         row = page.get_by_role("region", name="Secrets").get_by_role("listitem", name="TEAM")
         await expect(row).to_contain_text("missing")
