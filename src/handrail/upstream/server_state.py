@@ -111,16 +111,14 @@ class RunningServer:
             case RpcError():
                 why = f"{name} could not be started: {problem.excerpt}"
             case ConnectionLost():
-                lost = str(problem)
-                it = lost.startswith(f"{name} ")
-                why = f"{name} could not be started: {'it' + lost.removeprefix(name) if it else lost}"
+                why = f"{name} could not be started: {_refer('it', problem, name)}"
         self.problem = f"{why} {garbage}".rstrip()
 
     def fail(self, problem: Exception) -> None:
         """Note why it does not run. A fault of ours is logged."""
         name = self.section.name
         if isinstance(problem, KeeperError | Refusal):
-            self.problem = f"{name} could not be started. {problem}"
+            self.problem = f"{name} could not be started. {_refer('It', problem, name)}"
             return
         log.error("the MCP server %s was ended by a fault", name, exc_info=problem)
         self.problem = f"{name} was ended by a fault in Handrail; its log has the details."
@@ -136,6 +134,12 @@ class RunningServer:
     def end_if_unused(self) -> None:
         if self.leaving and not self.users:
             self.end("Its client has left.")
+
+
+def _refer(pronoun: str, problem: Exception, name: str) -> str:
+    """A sentence that follows one about the same server."""
+    sentence = str(problem)
+    return f"{pronoun}{sentence.removeprefix(name)}" if sentence.startswith(f"{name} ") else sentence
 
 
 @dataclass()
