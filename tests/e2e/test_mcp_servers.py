@@ -242,6 +242,8 @@ async def test_each_client_has_its_own_server_started_on_first_use_and_ended_wit
 async def test_a_call_that_a_rule_denies_does_not_start_its_server(
     served: Home, person: Person, trusted: Path, folder: Path
 ) -> None:
+    async with agent(served, trusted, person, name="first") as client:
+        await call(client.client, "free__echo", text="x")  # its tools are listed now
     async with agent(served, trusted, person) as client:
         before = lines(folder / "free")
         denied = await call(client.client, "free__forbidden")
