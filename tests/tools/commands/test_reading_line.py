@@ -5,6 +5,7 @@ leave a mark, and nothing may have changed.
 """
 
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,43 @@ def test_the_policy_allows_exactly_the_lines_that_pass_and_only_in_a_trusted_fol
         claims = folder.claims(line)
         effects = [each.decide("execute_command", claims, who).effect for each in (trusted, off, untrusted)]
         assert effects == ["allow" if line in READS else "ask", "ask", "ask"], line
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("zsh", "printf %d 'path[$(touch mark)]'"),
+        ("zsh", "exit 'path[$(touch mark)]'"),
+        ("zsh", "cat **/.env | grep -q SECRET && touch mark"),
+        ("zsh", "ls =touch && touch mark"),
+        ("zsh", 'test ""~ = "$HOME" && touch mark'),
+        ("fish", "echo 'a\\'' ; touch mark #'"),
+        ("fish", "cat \\x2eenv && touch mark"),
+        ("fish", "cat { .gitignore,.env } && touch mark"),
+    ],
+)
+def test_lines_that_zsh_and_fish_read_otherwise_do_what_this_test_says(
+    folder: ReadingFolder, shell: str, line: str
+) -> None:
+    """The reason for those rows of the corpus: bash does something else, and none of them passes."""
+    argv = {"zsh": ["zsh", "-f", "-c"], "fish": ["fish", "--no-config", "-c"]}[shell]
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    marked: list[bool] = []
+    for program in (argv, ["bash", "-c"]):
+        subprocess.run(
+            [*program, line],
+            cwd=folder.root,
+            env=folder.env(),
+            capture_output=True,
+            timeout=BOUND,
+            check=False,
+        )
+        marked.append((folder.root / "mark").exists())
+        (folder.root / "mark").unlink(missing_ok=True)
+    assert marked == [True, False]
+    assert not folder.reads(line.replace("touch mark", "id"))
+    assert not parse(line).plain or "**" in line
 
 
 def test_the_lines_that_pass_change_nothing_and_start_no_other_program(folder: ReadingFolder) -> None:

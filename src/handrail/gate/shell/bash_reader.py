@@ -1,5 +1,6 @@
 """Tokenizer for plain bash: words, quoted literals, `&& || ; |` and newlines, split as bash splits them.
 
+A client may run a line in another shell, so what zsh or fish would split or replace otherwise is a trouble too.
 Anything else is reported as a named trouble with its position. Tokenizing continues after a trouble as if the
 character or word were a space, so that later commands are still seen. shell_parser.py has the meaning of each trouble,
 _tree_sitter_reader.py the full grammar.
@@ -27,6 +28,7 @@ RESERVED = frozenset(
             "done",
         ),
         *("in", "function", "coproc", "{", "}", "[", "[[", "]]"),
+        *("-", "and", "begin", "nocorrect", "noglob", "not", "or"),  # of fish and zsh
     )
 )
 """In command position these do not name a program. `time` is missing because it is a wrapper (wrappers.py)."""
@@ -39,7 +41,12 @@ _REDIRECTION = re.compile(r"&>+|[<>]+[&|]?-?")
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(['\"\\]?)([\w.-]+)")
 _OPERATORS = ("&&", "||", ";", "|", "\n")
 _PATTERN = frozenset("*?[")
-_TILDE = re.compile(r"(^|[=:])~")
+_TILDE = re.compile(r"(^|[=:])\0*~")
+"""zsh expands it behind empty quotes too."""
+_PROGRAM_FILE = re.compile(r"\0*=[\w/.]", re.ASCII)
+"""zsh replaces `=ls` by the path of that program, behind empty quotes too."""
+_FISH_ESCAPES = frozenset("abcefnrtuvxUX01234567")
+"""After a backslash, fish reads these as another character: `\\x2e` is a dot."""
 _MARK = "\0"
 """Placeholder for quoted text where only unquoted characters count."""
 
@@ -168,7 +175,10 @@ class _Reader:
         if end < 0:
             self._trouble("unparsed")
             end = len(self.text)
-        self._add(self.text[self.at + 1 : end], _MARK)
+        text = self.text[self.at + 1 : end]
+        if (len(text) - len(text.rstrip("\\"))) % 2:
+            self._trouble("escape")  # for fish, the quote after this backslash does not end the text
+        self._add(text, _MARK)
         self.at = end + 1
 
     def _double(self) -> None:
@@ -215,6 +225,8 @@ class _Reader:
         elif after in ("\n", ""):
             self._blank("escape", 2)
         else:
+            if after in _FISH_ESCAPES:
+                self._trouble("escape")
             self._add(after, _MARK)
             self._escaped = True
             self.at += 2
@@ -264,6 +276,8 @@ class _Reader:
             self._trouble("braces", self._word_at)
         if _TILDE.search(bare):
             self._trouble("tilde", self._word_at)
+        if _PROGRAM_FILE.match(bare):
+            self._trouble("expansion", self._word_at)
         live = not _PATTERN.isdisjoint(bare)
         if live and _patterns(text) > _patterns(bare):
             self._trouble("pattern", self._word_at)
@@ -299,9 +313,12 @@ class _Reader:
 
 
 def _has_braces(bare: str) -> bool:
-    """Whether a list or a range may follow a brace. Searched in two steps, because one pattern would be quadratic."""
+    """Whether a list or a range may follow a brace. Searched in two steps, because one pattern would be quadratic.
+
+    In fish, a list may have blanks, so that a word can hold a part of one.
+    """
     inside = bare.partition("{")[2]
-    return "," in inside or ".." in inside
+    return "," in inside or ".." in inside or bare.count("{") != bare.count("}")
 
 
 def _patterns(text: str) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import field
 
 from handrail.gate.shell._git_options import GIT_READERS, GitReader
+from handrail.gate.shell._printf import has_expressions
 from handrail.lazy_dataclass import dataclass
 
 _NUMBER = re.compile(r"-\d+")
@@ -137,7 +138,9 @@ _PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[sbqdiouxXc])*", re.DOTA
 
 
 def _has_plain_format(arguments: Sequence[str]) -> bool:
-    return bool(arguments) and not arguments[0].startswith("-") and bool(_PRINTF.fullmatch(arguments[0]))
+    if not arguments or arguments[0].startswith("-") or has_expressions(arguments):
+        return False
+    return _PRINTF.fullmatch(arguments[0]) is not None
 
 
 def _is_plain_test(arguments: Sequence[str]) -> bool:

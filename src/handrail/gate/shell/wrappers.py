@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from handrail.gate.shell._printf import has_expressions
 from handrail.gate.shell.bash_reader import Word
 from handrail.lazy_dataclass import dataclass
 
@@ -69,13 +70,17 @@ CLOSED: Checks = {
     "catchsegv": "runs it under another program",
     "cgexec": "runs it in another space",
     "chpst": "runs as another user or group (chpst)",
+    "chronic": "runs it under another program",
     "chroot": "runs it in another root folder",
     "chrt": "runs it with another priority",
+    "concurrently": "starts another program by name",
     "cpulimit": "runs it under another program",
+    "cross-env": "sets variables for the command",
     "csh": "runs another shell",
     "daemonize": "runs it where it is not seen",
     "dbus-run-session": "runs it under another program",
     "doas": "runs as root (doas)",
+    "dotenv": "sets variables for the command",
     "dumb-init": "runs it under another program",
     "eatmydata": "runs it under another program",
     "entr": "runs it again and again",
@@ -90,6 +95,7 @@ CLOSED: Checks = {
     "gtimeout": "runs it under another program",
     "gxargs": "adds words that are not known yet",
     "hyperfine": "runs it again and again",
+    "ifne": "runs it under another program",
     "ksh": "runs another shell",
     "linux32": "runs it under another program",
     "linux64": "runs it under another program",
@@ -99,11 +105,13 @@ CLOSED: Checks = {
     "mpiexec": "runs it again and again",
     "mpirun": "runs it again and again",
     "newgrp": "runs as another user or group (newgrp)",
+    "nodemon": "runs it again and again",
     "nohup": "writes what it prints to a file, wherever a link of that name leads",
     "nsenter": "runs it in another space",
     "nsjail": "runs it in another space",
     "numactl": "runs it on chosen processors",
     "parallel": "adds words that are not known yet",
+    "pee": "starts another program by name",
     "perf": "runs it under another program",
     "pkexec": "runs as root (pkexec)",
     "prlimit": "runs it under another program",
@@ -145,6 +153,7 @@ CLOSED: Checks = {
     "unshare": "runs it in another space",
     "valgrind": "runs it under another program",
     "watch": "runs it again and again",
+    "watchexec": "runs it again and again",
     "xargs": "adds words that are not known yet",
     "xvfb-run": "runs it under another program",
     "zsh": "runs another shell",
@@ -330,7 +339,8 @@ FLAGS: Checks = {
     r"g?make (.* )?(SHELL|MAKE\w*=|GNUMAKEFLAGS|\.SHELLFLAGS|-[a-zA-Z]*[fCEI]|--(ev|f|mak|di|inc))": "tells make which lines to run, or by which program",
     r"g?make (?=.*=)(?=.*[$`;|&<>()])": "gives make a value that it would run",
     r"(docker|podman|kubectl|nerdctl) (.* )?(exec|run)( |$)": "starts another program in a container",
-    r"(\[|test) (.* )?-v": "reads a variable's name, which can hold a command",
+    r"(\[|test) (.* )?(-v|-t (?!\d+( |$)))": "reads a variable's name, or an expression, which can hold a command",
+    r"(exit|return|break|continue|logout) (?!-?\d+$)": "gives some shells an expression, which can hold a command",
     r"printf (-v|.*%[-+ #0-9.*'hlLjztq]*n)": "sets a variable for the commands after it",
     r"zip (.* )?(-[a-zA-Z]*T|--(te|un))": "lets zip start another program",
     rf"(npm|npx|pnpm|pnpx|yarn|yarnpkg|bunx?) {_BEFORE_DASHES}(-C|--?(no-)?(pref|cwd|dir|scr|node-o|onload|userc|globalc|shell|editor|viewer|git=|init|pnpmf|config\.))": "tells it by which program its scripts run, or where its scripts and settings are",
@@ -390,6 +400,7 @@ FLAGS: Checks = {
     r"mypy (.* )?--(conf|python-e|install|[\w-]*-report|junit)": "tells mypy which programs to load, or where to write",
     r"(rubocop|rspec) (.* )?(-[a-zA-Z]*[roOI]( |=|$)|--(req|out|opt|init|plug))": "tells it which programs to load, or where to write",
     r"ip (.* )?(netns|vrf) e": "starts another program",
+    r"(aws-vault|crictl|direnv|distrobox|docker-compose|doppler|flatpak|incus|lxc|op|podman-compose|toolbox) (.* )?(enter|exec|run)( |$)": "starts another program",
 }
 """Key: a pattern for the program, a space, and a pattern for its arguments, joined by spaces."""
 
@@ -398,6 +409,8 @@ SECOND_FILE: Checks = {
     "xxd cglnosR": "writes its second file",
 }
 """Key: a program and the letters of its short options that take the next word as their value."""
+
+EXPRESSIONS: Checks = {"printf": "gives some shells an expression, which can hold a command"}
 
 STATE: Checks = {
     "alias": "changes what the commands after it mean",
@@ -410,9 +423,11 @@ STATE: Checks = {
     "enable": "changes what the commands after it mean",
     "export": "changes what the commands after it mean",
     "fc": "runs or writes earlier lines",
+    "float": "runs what it is given as an expression",
     "getopts": "sets variables from what it reads",
     "hash": "changes what the commands after it mean",
     "history": "runs or writes earlier lines",
+    "integer": "runs what it is given as an expression",
     "jobs": "starts another command",
     "let": "runs what it is given as an expression",
     "local": "changes what the commands after it mean",
@@ -446,6 +461,8 @@ def find_extra_effects(words: Sequence[str]) -> Iterator[str]:
     if rows:
         rest = " ".join(words[1:])
         yield from (why for pattern, why in rows if why and pattern.match(rest))
+    if EXPRESSIONS.get(name) and has_expressions(words[1:]):
+        yield EXPRESSIONS[name]
     for key, why in SECOND_FILE.items():
         program, valued = key.split()
         if why and program == name and _count_operands(words[1:], valued) > 1:

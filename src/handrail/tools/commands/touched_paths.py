@@ -7,6 +7,7 @@ import fnmatch
 import os
 import re
 import stat
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -243,9 +244,24 @@ def _expand(base: str, names: list[str], budget: list[int]) -> Iterator[str]:
         yield base
     elif _PATTERN.isdisjoint(names[0]):
         yield from _expand(os.path.join(base, names[0]), names[1:], budget)  # noqa: PTH118
+    elif names[0] == "**":
+        for folder in _folders_below(base, budget):
+            yield from _expand(folder, names[1:] or ["*"], budget)
+    elif "**" in names[0]:
+        budget[0] = 0  # shells differ on what that matches
     else:
         for name in _matching_entries(base, names[0], budget):
             yield from _expand(os.path.join(base, name), names[1:], budget)  # noqa: PTH118
+
+
+def _folders_below(base: str, budget: list[int]) -> Iterator[str]:
+    """What `**` stands for in zsh and fish, and in bash with `globstar`: the folder itself, and all below."""
+    folders = deque([base])
+    while folders and budget[0] > 0:
+        folder = folders.popleft()
+        yield folder
+        below = (os.path.join(folder, name) for name in _names(folder, budget) if not name.startswith("."))  # noqa: PTH118
+        folders.extend(path for path in below if os.path.isdir(path))  # noqa: PTH112
 
 
 def _matching_entries(folder: str, pattern: str, budget: list[int]) -> Iterator[str]:
