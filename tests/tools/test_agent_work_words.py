@@ -18,6 +18,8 @@ from handrail.tools.agent_work import AgentInput
         ({"commands": ["ls", "rm x"]}, ["ls", "rm x"]),
         ({"command": ["ls", 7]}, []),
         ({"command": "git", "args": ["push", None]}, []),
+        ({"command": "git", "args": ["log"], "arguments": ["push"]}, []),
+        ({"command": "git", "args": [], "arguments": ["push"]}, ["git push"]),
         ({"command": "a\0b"}, []),
         ({"command": " "}, []),
         ("ls", []),

@@ -33,6 +33,7 @@ from handrail.clients.hook_payload import (
     required_object,
     required_text,
     result_text,
+    stated_texts,
     text,
     texts,
     tool_input,
@@ -124,7 +125,7 @@ def command_line(value: JsonValue) -> str:
     item = required_object(value, "A command")
     program = required_text(item, "command", "cmd")
     arguments = item.get("args") or []
-    return shlex.join([program, *texts(item, "args")]) if arguments else program
+    return shlex.join([program, *stated_texts(item, "args")]) if arguments else program
 
 
 def _run_commands(input: Json) -> Work:
@@ -162,9 +163,15 @@ def _apply_patch(input: Json) -> Work:
 
 
 def _read_files(input: Json) -> Work:
-    names = ("files", "file_paths", "paths", WHOLE)
-    items = [text(item, "path", "file_path", "filePath") for item in children(input, *names)]
-    return Work(sort="read", paths=(*filter(None, items), *texts(input, "path", *names)))
+    values = [value for name in ("path", "files", "file_paths", "paths", WHOLE) if (value := input.get(name))]
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return Work(sort="read", paths=tuple(path for item in items for path in _paths_of(item)))
+
+
+def _paths_of(item: JsonValue) -> tuple[str, ...]:
+    if isinstance(item, str):
+        return (item,)
+    return stated_texts(required_object(item, "A file"), "path", "file_path", "filePath")
 
 
 def _fetch_pages(input: Json) -> Work:

@@ -129,15 +129,19 @@ class Windsurf(Editor):
 
 _PATH = ("file_path", "path", "target_file", "filePath")
 _OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
+_CONTENT = ("content", "contents", "file_text", "code_edit")
 
 
 def _write_or_replace(input: Json) -> Work:
     """Cursor's Write stands for a whole file, for one replacement or for a list of them."""
+    forms = [any(map(input.get, names)) for names in (("edits",), (*_NEW, *_OLD), _CONTENT)]
+    if forms.count(True) > 1:
+        raise ValueError("It has a new text in two forms, and only Cursor knows which one it obeys.")
     if isinstance(input.get("edits"), list):
         return replacements(_PATH, "edits", _OLD, _NEW)(input)
     if text(input, *_NEW) or text(input, *_OLD):
         return replacement(_PATH, _OLD, _NEW)(input)
-    return whole_file(_PATH, ("content", "contents", "file_text", "code_edit"))(input)
+    return whole_file(_PATH, _CONTENT)(input)
 
 
 CURSOR_TOOLS: ToolTable = {

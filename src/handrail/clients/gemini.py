@@ -38,7 +38,7 @@ from handrail.clients.client_facts import (
 )
 from handrail.clients.config_edit import as_list
 from handrail.clients.hook_event import HookAnswer, HookEvent, HookKind, Json, Verdict, Work
-from handrail.clients.hook_payload import child, required_text, text, texts
+from handrail.clients.hook_payload import child, required_text, stated_texts, text
 from handrail.clients.hook_work import (
     ToolTable,
     changed_files,
@@ -175,7 +175,7 @@ _NO_EXIT_CODE = re.compile(
 
 def _fetch_pages(input: Json) -> Work:
     """Gemini's tool finds the addresses in a prompt, Qwen's has a field."""
-    urls = texts(input, "url", "urls") or tuple(
+    urls = stated_texts(input, "url", "urls") or tuple(
         url.rstrip(".,;:!?") for url in _URL.findall(text(input, "prompt"))
     )
     if not urls:

@@ -1,7 +1,8 @@
 """Fields of a hook payload, read with tolerance: clients add, rename and leave out fields from version to version.
 
-A plain reader returns an empty value for a field that is missing or has another type. A `required_` reader raises
-ValueError with a sentence; it is for the fields that a decision depends on.
+A plain reader returns an empty value for a field that is missing or has another type. A `required_` or `stated_` reader
+raises ValueError with a sentence; it is for the fields that a decision depends on. Where such a field has several names,
+all that are there must say the same: a model could fill in one of them for Handrail and another one for its client.
 """
 
 import json
@@ -18,7 +19,8 @@ def required_object(value: object, what: str) -> Json:
 
 
 def required_text(payload: Json, *names: str) -> str:
-    """The first of the fields that is there. Raises ValueError if none is, or if it is no text."""
+    """The first of the fields that is there. Raises ValueError if none is, if it is no text, or if they differ."""
+    _check_agreement(payload, names)
     for name in names:
         if (value := payload.get(name)) is not None:
             return _required_str(value, name)
@@ -26,12 +28,42 @@ def required_text(payload: Json, *names: str) -> str:
 
 
 def required_texts(payload: Json, *names: str) -> tuple[str, ...]:
-    """A field that is one text or a list of texts. Raises ValueError if it is missing, empty or something else."""
+    """A field that is one text or a list of texts. Raises ValueError if it is missing, empty or something else, or if
+    they differ."""
+    _check_agreement(payload, names)
     for name in names:
         if value := payload.get(name):
             items = value if isinstance(value, list) else [value]
             return tuple(_required_str(item, name) for item in items)
     raise ValueError(f"The field {names[0]} is missing.")
+
+
+def stated_text(payload: Json, *names: str) -> str:
+    """The same as `text`. Raises ValueError if the fields differ."""
+    _check_agreement(payload, names)
+    return text(payload, *names)
+
+
+def stated_texts(payload: Json, *names: str) -> tuple[str, ...]:
+    """The texts of all these fields, each one text or a list. Raises ValueError if something else is in them."""
+    values = [value for name in names if (value := payload.get(name))]
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return tuple(_required_str(item, " or ".join(names)) for item in items)
+
+
+def stated_children(payload: Json, *names: str) -> tuple[Json, ...]:
+    """The same as `children`. Raises ValueError if the fields differ."""
+    _check_agreement(payload, names)
+    return children(payload, *names)
+
+
+def _check_agreement(payload: Json, names: tuple[str, ...]) -> None:
+    found = {name: value for name in names if (value := payload.get(name)) is not None}
+    first = next(iter(found.values()), None)
+    if any(value != first for value in found.values()):
+        raise ValueError(
+            f"The fields {' and '.join(found)} differ, and only the client knows which one it obeys."
+        )
 
 
 def text(payload: Json, *names: str) -> str:

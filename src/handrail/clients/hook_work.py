@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
 from handrail.clients.hook_event import Edit, Json, Work
-from handrail.clients.hook_payload import children, flag, required_text, required_texts, text, texts
+from handrail.clients.hook_payload import (
+    children,
+    flag,
+    required_text,
+    required_texts,
+    stated_text,
+    stated_texts,
+)
 
 WorkBuilder = Callable[[Json], Work]
 """Raises ValueError with a sentence if the input does not have the expected shape."""
@@ -33,7 +40,9 @@ def command(*names: str, cwd: tuple[str, ...] = ("cwd",)) -> WorkBuilder:
     """A shell line, or a list of lines."""
 
     def build(input: Json) -> Work:
-        return Work(sort="command", commands=required_texts(input, *names), cwd=text(input, *cwd) or None)
+        return Work(
+            sort="command", commands=required_texts(input, *names), cwd=stated_text(input, *cwd) or None
+        )
 
     return build
 
@@ -69,7 +78,7 @@ def replacement(
     """Old text that is replaced by new text. Empty old text creates the file."""
 
     def build(input: Json) -> Work:
-        pair = (text(input, *old), required_text(input, *new))
+        pair = (stated_text(input, *old), required_text(input, *new))
         edit = _replacement_edit(required_text(input, *path), (pair,), every=flag(input, *every))
         return Work(sort="edit", edits=(edit,))
 
@@ -83,7 +92,7 @@ def replacements(
 
     def build(input: Json) -> Work:
         items = children(input, list_name)
-        pairs = tuple((text(item, *old), required_text(item, *new)) for item in items)
+        pairs = tuple((stated_text(item, *old), required_text(item, *new)) for item in items)
         if not pairs:
             raise ValueError(f"The field {list_name} is missing or empty.")
         every = any(flag(item, "replace_all") for item in items)
@@ -120,10 +129,10 @@ def changed_files(*names: str) -> WorkBuilder:
 
 
 def read(*names: str) -> WorkBuilder:
-    """Files or folders that are read. No field means the client's own folder."""
+    """Files or folders that are read, in all of these fields. No field means the client's own folder."""
 
     def build(input: Json) -> Work:
-        return Work(sort="read", paths=texts(input, *names))
+        return Work(sort="read", paths=stated_texts(input, *names))
 
     return build
 
@@ -132,7 +141,7 @@ def search(*names: str) -> WorkBuilder:
     """A search in the contents of files."""
 
     def build(input: Json) -> Work:
-        return Work(sort="read", paths=texts(input, *names), globs=texts(input, *_GLOBS))
+        return Work(sort="read", paths=stated_texts(input, *names), globs=stated_texts(input, *_GLOBS))
 
     return build
 
@@ -176,7 +185,7 @@ def read_resource(input: Json) -> Work:
 
 def start_subagent(input: Json) -> Work:
     """Harmless, because a subagent's own calls reach the hook one by one, unless it gets a place of its own."""
-    isolation = text(input, "isolation", "working_dir")
+    isolation = " ".join(stated_texts(input, "isolation", "working_dir"))
     if not isolation:
         return Work(sort="harmless")
     return Work(sort="other", warning=f"The subagent works in a place of its own: {isolation}.")

@@ -1,7 +1,7 @@
 """Tools of the agent in VS Code, which runs the hook files of Copilot CLI and of Claude Code beside its own."""
 
 from handrail.clients.hook_event import Edit, Json, Work
-from handrail.clients.hook_payload import child, children, required_text, texts
+from handrail.clients.hook_payload import child, required_text, stated_children, stated_texts
 from handrail.clients.hook_work import (
     ToolTable,
     build_work,
@@ -33,7 +33,7 @@ def _edit_files(input: Json) -> Work:
 
 
 def _replace_strings(input: Json) -> Work:
-    items = children(input, "replacements", "edits")
+    items = stated_children(input, "replacements", "edits")
     if not items:
         raise ValueError("The field replacements is missing or empty.")
     pairs = [replacement(PATH, OLD, NEW)({**input, **item}).edits[0] for item in items]
@@ -42,7 +42,7 @@ def _replace_strings(input: Json) -> Work:
 
 def _run_task(input: Json) -> Work:
     task = child(input, "task")
-    line = " ".join([required_text(task, "command"), *texts(task, "args")])
+    line = " ".join([required_text(task, "command"), *stated_texts(task, "args")])
     return Work(sort="command", commands=(line,))
 
 

@@ -135,8 +135,11 @@ class AgentInput:
     def _lines(self, name: str) -> list[str]:
         """The command lines in a field; an empty one stands for a line that cannot be run unchanged."""
         value = self._input[name]
-        more = next((self._input[each] for each in _WORDS if self._input.get(each) is not None), None)
-        is_alone = more in (None, [], "")
+        words = [given for each in _WORDS if (given := self._input.get(each)) not in (None, [], "")]
+        if words and words[0] != words[-1]:
+            return [""]
+        more = words[0] if words else None
+        is_alone = more is None
         if name in _LINE_LISTS and isinstance(value, list):
             return [_checked_line(each) if isinstance(each, str) and is_alone else "" for each in value]
         line = value if isinstance(value, str) and is_alone else _join_words(value, more)
