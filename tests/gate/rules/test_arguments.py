@@ -94,6 +94,21 @@ def test_all_named_arguments_must_match_and_nested_ones_have_names() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"repo": "acme/x", "Repo": "evil/y"}, {"REPO": "evil/y", "repo": "acme/x"}]
+)
+def test_a_second_name_in_another_letter_case_is_uncertain(arguments: dict[str, Any]) -> None:
+    """Servers in Go may ignore the letter case of names, and take the last one."""
+    assert decide(rule("allow", repo="acme/*"), arguments).effect == "ask"
+
+
+def test_a_deny_rule_asks_about_its_name_in_another_letter_case() -> None:
+    policy = Policy([rule("deny", repo="evil/*")], FolderSettings(default="allow", trusted=True), root="/w")
+    assert policy.decide(TOOL, [claim({"Repo": "evil/y"})], CALLER).effect == "ask"
+    assert policy.decide(TOOL, [claim({"repo": "evil/y"})], CALLER).effect == "deny"
+    assert policy.decide(TOOL, [claim({"owner": "acme"})], CALLER).effect == "allow"
+
+
 def test_more_arguments_than_can_be_noted_ask() -> None:
     many: dict[str, Any] = {f"a{number}": "x" for number in range(100)}
     assert decide(rule("allow", repo="acme/*"), {**many, "repo": "acme/x"}).effect == "ask"

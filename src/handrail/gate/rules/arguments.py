@@ -6,6 +6,7 @@ a rule that allows does not match, and one that is stricter asks. Matching takes
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -28,14 +29,16 @@ Fit = Literal["yes", "no", "uncertain"]
 
 
 def flatten_arguments(arguments: Mapping[str, JsonValue]) -> tuple[tuple[str, str | None], ...]:
-    """Names as `a.b` for nested objects. A name that two arguments have is uncertain."""
+    """Names as `a.b` for nested objects. A name that two arguments have is uncertain, in any letter case: some servers
+    ignore it, and take the last one."""
     found: dict[str, str | None] = {}
     for name, value in _walk(arguments, ""):
         if len(found) >= ARGUMENTS_MAX and name not in found:
             found[REST] = None
             break
         found[name] = None if name in found or not name else value
-    return tuple(found.items())
+    names = Counter(name.casefold() for name in found)
+    return tuple((name, value if names[name.casefold()] == 1 else None) for name, value in found.items())
 
 
 def _walk(values: Mapping[str, JsonValue], prefix: str) -> Iterator[tuple[str, str | None]]:
@@ -124,7 +127,8 @@ def fit_arguments(globs: Mapping[str, TextGlob], arguments: Arguments) -> Fit:
 
 def _fit(glob: TextGlob, name: str, values: Mapping[str, str | None]) -> Fit:
     if name not in values:
-        return "uncertain" if REST in values else "no"
+        alike = glob.folds and any(each.casefold() == name.casefold() for each in values)
+        return "uncertain" if alike or REST in values else "no"
     value = values[name]
     if value is None or (glob.is_path and not glob.folds and _may_climb(value)):
         return "uncertain"
