@@ -148,9 +148,9 @@ _PLACES = _names("""
 """)
 """Names of arguments that say where a call of an MCP server acts."""
 SUBCOMMANDS = _names("""
-    apt apt-get asdf brew bun bundle bunx cargo composer conda dart deno docker dotnet flutter gh git go gradle hatch helm hg
-    just kubectl make mise mix mvn nix npm npx nx pdm pip pip3 pipenv pipx pnpm podman poetry pyenv rake rbenv rustup
-    swift systemctl terraform turbo uv uvx yarn
+    apt apt-get asdf brew bun bundle cargo composer conda dart deno docker dotnet flutter gh git go gradle hatch helm hg
+    just kubectl make mise mix mvn nix npm nx pdm pip pipenv pipx pixi pnpm podman poetry pyenv rails rake rbenv rustup rye
+    swift systemctl terraform turbo uv yarn
 """)
 """Programs whose first argument is a subcommand."""
 DEEPER = {
@@ -172,22 +172,42 @@ DEEPER = {
     "pdm": _names("run"),
     "pipenv": _names("run"),
     "pipx": _names("run"),
+    "pixi": _names("run"),
     "pnpm": _names("dlx exec run"),
     "poetry": _names("run"),
     "pyenv": _names("exec"),
     "rbenv": _names("exec"),
     "rustup": _names("run"),
+    "rye": _names("run"),
     "uv": _names("pip run tool"),
     "yarn": _names("dlx exec run workspace"),
 }
 """Subcommands whose next word names the program or script; without it a rule would allow anything."""
-INTERPRETERS = _names("lua node perl php python python3 ruby Rscript")
+RUNNERS = _names("bunx npx pnpx uvx")
+"""Programs whose arguments are another command."""
+_RUN = _names("dlx exec run x")
+"""Subcommands of `DEEPER` whose arguments are another command, or a script by its name."""
+INTERPRETERS = _names("""
+    babel-node elixir groovy guile ipython java jshell julia kotlin lua luajit node nodejs osascript perl php
+    powershell pwsh pypy python racket raku rscript ruby runghc runhaskell scala swipl tclsh ts-node tsx vite-node zx
+    cprofile debugpy pdb profile runpy timeit trace
+""")
+"""Programs, and modules of Python, that run the file or code they are given; without the number of a version."""
 DELETES = _names("rm rmdir shred truncate unlink")
 WHOLE = DELETES | _names("""
-    awk chgrp chmod chown cp curl dd find gawk install kill killall ln mv pkill psql rsync scp sed sqlite3 ssh tar tee
-    wget zip
+    awk aws az chgrp chmod chown clickhouse-client cp crontab curl dd find gawk gcloud install kill killall ln mariadb
+    mongo mongosh mv mysql nc ncat netcat open pkill psql redis-cli rsync scp sed sqlite3 ssh tar tee wget xdg-open zip
 """)
 """Programs whose arguments can do anything: only the exact command is suggested."""
+WHOLE_SUBCOMMANDS = {
+    "docker": _names("cp create exec run"),
+    "gh": _names("api auth"),
+    "kubectl": _names("attach cp debug exec run"),
+    "podman": _names("cp create exec run"),
+    "rails": _names("r runner"),
+}
+"""Subcommands of which the same is true, also after another one: `docker compose exec`."""
+_NOTHING = _names("")
 _ROOTS = frozenset(
     (".", "..", "/", "~", "*", ".*", "./", "../", "./*", "/*", "~/", "~/*", "--no-preserve-root")
 )
@@ -196,7 +216,7 @@ _ROOTS = frozenset(
 def suggest_pattern(claim: Claim) -> str | None:
     """A pattern for this command and similar ones; None if no rule should be suggested."""
     words = claim.words
-    if words[0] in DELETES and (not claim.inside or not _ROOTS.isdisjoint(words[1:])):
+    if _program(words) in DELETES and (not claim.inside or not _ROOTS.isdisjoint(words[1:])):
         return None
     count = _count_telling_words(words)
     if count is None or _adds_harm(claim, words[:count]):
@@ -204,20 +224,41 @@ def suggest_pattern(claim: Claim) -> str | None:
     return spell(words[:count])
 
 
+def _program(words: Sequence[str]) -> str:
+    """The name that the tables know: without its folder and the number of a version, in small letters."""
+    name = posixpath.basename(words[0]).casefold()
+    return name.rstrip("0123456789.-") or name
+
+
 def _count_telling_words(words: Sequence[str]) -> int | None:
     """Number of leading words that identify the action; None if the whole command is needed."""
-    program, first, second = words[0], *(*words[1:3], "", "")[:2]
-    if program in WHOLE:
+    program, first, second = _program(words), *(*words[1:3], "", "")[:2]
+    if program in WHOLE or not WHOLE_SUBCOMMANDS.get(program, _NOTHING).isdisjoint((first, second)):
         return None
     if program in INTERPRETERS:
-        if first == "-m" and second:
-            return 3
-        return 2 if first and not first.startswith("-") else None
-    if program not in SUBCOMMANDS:
-        return 1
-    if first in DEEPER.get(program, ()):
-        return 3 if second and not second.startswith("-") else None
-    return 2 if first and not first.startswith("-") else None
+        return _count_after(words, 2) if first == "-m" else 2 if _is_name(first) else None
+    if program in RUNNERS:
+        return _count_after(words, 1)
+    return _count_to_subcommand(words, program, first, second) if program in SUBCOMMANDS else 1
+
+
+def _count_to_subcommand(words: Sequence[str], program: str, first: str, second: str) -> int | None:
+    if first not in DEEPER.get(program, ()):
+        return 2 if _is_name(first) else None
+    if first not in _RUN and second in _RUN:
+        return _count_after(words, 3)
+    return _count_after(words, 2) if first in _RUN else 3 if _is_name(second) else None
+
+
+def _count_after(words: Sequence[str], begin: int) -> int | None:
+    """The same for a command that begins at this word."""
+    rest = words[begin:]
+    count = _count_telling_words(rest) if rest and _is_name(rest[0]) else None
+    return None if count is None else begin + count
+
+
+def _is_name(word: str) -> bool:
+    return bool(word) and not word.startswith("-")
 
 
 def _adds_harm(claim: Claim, kept: Sequence[str]) -> bool:
