@@ -305,7 +305,7 @@ PROOFS = [(name, proof) for name, (_, proofs) in PROMISES.items() for proof in p
 
 ATTACKS = [
     f"{level}{n}"
-    for level, count in {"C": 6, "H": 5, "M": 10, "L": 7, "S": 17}.items()
+    for level, count in {"C": 6, "H": 5, "M": 10, "L": 7, "S": 21}.items()
     for n in range(1, count + 1)
 ]
 """The breaks that an independent review found, and those found since (S): docs/safety.md names a test for each."""
