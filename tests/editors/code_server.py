@@ -32,6 +32,8 @@ CLOSE_MS = 5_000
 """For a window to close; one with unsaved files asks, and stays."""
 LIST_MS = 20_000
 """For a command to show a list of what the daemon has."""
+GUARD_MS = 1_000
+"""The buttons of a diff do nothing in its first 700 ms."""
 LISTED_MS = 5_000
 """For the palette to list a command that it knows."""
 SETTINGS: Mapping[str, object] = {
@@ -305,9 +307,9 @@ class Workbench:
                 await self.diff_buttons.get_by_role("button", name=button, exact=True).click(timeout=2000)
             with suppress(AssertionError):
                 await (
-                    expect(box).to_be_visible(timeout=3000)
+                    expect(box).to_be_visible(timeout=GUARD_MS)
                     if button == "Reject"
-                    else expect(tab).to_have_count(0, timeout=3000)
+                    else expect(tab).to_have_count(0, timeout=GUARD_MS)
                 )
         raise AssertionError(f"{button} did nothing")
 

@@ -273,8 +273,13 @@ async def test_the_window_starts_a_daemon_that_was_killed_and_connects_again(
     async with other_daemon(path, url="http://127.0.0.1:1", bearer="of a daemon before editors"):
         older = re.compile("This extension is newer than the running Handrail.*handrail restart")
         await expect(sidebar.get_by_text(older)).to_be_visible(timeout=MS)
-    await expect(sidebar.get_by_role("button", name="Start Handrail")).to_be_visible(timeout=MS)
-    await sidebar.get_by_role("button", name="Start Handrail").click()
+    start = sidebar.get_by_role("button", name="Start Handrail")
+    await expect(start).to_be_visible(timeout=MS)
+    await workbench.run("Handrail: Next Question")
+    toast = workbench.page.locator(".notification-toast").filter(has_text="Handrail is not running.")
+    await expect(toast).to_be_visible(timeout=MS)
+    await start.click()
+    await expect(sidebar.get_by_text("Looking for Handrail")).to_be_visible(timeout=MS)
     await expect(sidebar.get_by_role("navigation", name="Views")).to_be_visible(timeout=MS)
     await expect(sidebar.get_by_role("status").filter(has_text="Pairing number")).to_have_count(0)
     async with agent(shared_home, folder, shared_person, transport="http") as client:

@@ -52,7 +52,7 @@ export class Attention implements vscode.Disposable {
     this.item.backgroundColor = undefined;
     if (standing.kind !== "live") {
       this.item.text = "$(debug-disconnect) Handrail";
-      this.item.tooltip = standing.kind === "away" ? standing.why : "Looking for Handrail";
+      this.item.tooltip = this.daemon.problem;
     } else if (!standing.approves && standing.number !== null) {
       this.item.text = `$(lock) Handrail: pair ${standing.number}`;
       this.item.tooltip = standing.why;

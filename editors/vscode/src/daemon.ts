@@ -63,6 +63,12 @@ export class Daemon implements vscode.Disposable {
     return this.terms?.approves === true;
   }
 
+  /** Why nothing can be asked of the daemon now; empty while this window is connected. */
+  get problem(): string {
+    if (this.current.kind === "live") return "";
+    return this.current.kind === "away" ? this.current.why : "Looking for Handrail…";
+  }
+
   get url(): string | null {
     return this.terms?.url ?? null;
   }
@@ -106,8 +112,12 @@ export class Daemon implements vscode.Disposable {
     this.questions.dispose();
   }
 
-  /** Starts the daemon, and connects as soon as it listens. */
+  /** Starts the daemon, and connects as soon as it listens. Until then the page shows a spinner instead of the button. */
   async start(): Promise<void> {
+    if (this.current.kind === "live") return void vscode.window.showInformationMessage("Handrail is running.");
+    clearTimeout(this.retry);
+    this.connection?.hangUp();
+    this.tell({ kind: "connecting" });
     const command = setting("command") || "handrail";
     this.log.info(`starting ${command} up`);
     const problem = await runToEnd(command, ["up", "--no-open"], daemonEnvironment(setting("home")));
@@ -202,7 +212,9 @@ function runToEnd(command: string, words: readonly string[], environment: Record
     let said = "";
     const child = spawn(command, words, { env: { ...process.env, ...environment }, stdio: ["ignore", "pipe", "pipe"], detached: true });
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2000)));
-    child.on("error", (error) => resolve(`${error.message}. Set \`handrail.command\` to the path of the program.`));
+    child.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      resolve(code === "ENOENT" ? `the program \`${command}\` was not found. Set \`handrail.command\` to its path.` : `${message}. \`handrail.command\` names the program.`);
+    });
     child.on("exit", (code) => resolve(code === 0 ? "" : said.trim().split("\n").at(-1) || `it ended with status ${code}.`));
   });
 }

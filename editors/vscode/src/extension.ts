@@ -50,7 +50,7 @@ export function activate(context: vscode.ExtensionContext): void {
     nextQuestion: () => {
       const [next] = inbox.approvals;
       if (next) show(next);
-      else void vscode.window.showInformationMessage("Nothing waits for you.");
+      else void vscode.window.showInformationMessage(daemon.problem || "Nothing waits for you.");
     },
     cancelCall: () => palette.end("cancel"),
     completeCall: () => palette.end("complete"),

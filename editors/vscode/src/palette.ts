@@ -26,7 +26,7 @@ export class Palette {
   /** Cancels all that runs, after a question. */
   async stopAll(): Promise<void> {
     const { running } = this.inbox;
-    if (!running.length) return void vscode.window.showInformationMessage("No call is running.");
+    if (!running.length) return void vscode.window.showInformationMessage(this.daemon.problem || "No call is running.");
     const detail = running.map(({ title }) => title).join("\n");
     const choice = await vscode.window.showWarningMessage(`Cancel ${running.length} running ${running.length === 1 ? "call" : "calls"}?`, { modal: true, detail }, "Cancel them");
     if (choice === "Cancel them") await Promise.all(running.map(({ id }) => this.send("cancel", id)));
@@ -53,7 +53,7 @@ export class Palette {
 
   private async pick(title: string): Promise<CallView | undefined> {
     const { running } = this.inbox;
-    if (running.length === 0) void vscode.window.showInformationMessage("No call is running.");
+    if (running.length === 0) void vscode.window.showInformationMessage(this.daemon.problem || "No call is running.");
     if (running.length < 2) return running[0];
     const rows = running.map((call) => ({ label: call.title, description: `${call.caller.client} ${call.id}`, call }));
     return (await vscode.window.showQuickPick(rows, { title }))?.call;
