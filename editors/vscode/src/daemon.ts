@@ -121,7 +121,7 @@ export class Daemon implements vscode.Disposable {
     const command = setting("command") || "handrail";
     this.log.info(`starting ${command} up`);
     const problem = await runToEnd(command, ["up", "--no-open"], daemonEnvironment(setting("home")));
-    if (problem) void vscode.window.showErrorMessage(`Handrail could not be started: ${problem}`);
+    if (problem) void showFailure(problem);
     this.pause = FIRST_PAUSE_MS;
     this.connect();
   }
@@ -204,6 +204,12 @@ function detailOf(text: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** With a button, as the editor shows only one line of an error without any. */
+async function showFailure(problem: string): Promise<void> {
+  const choice = await vscode.window.showErrorMessage(`Handrail could not be started: ${problem}`, "Open Settings");
+  if (choice) await vscode.commands.executeCommand("workbench.action.openSettings", "handrail.command");
 }
 
 /** Runs a program to its end; the last line that it printed if it failed. */
