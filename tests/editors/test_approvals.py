@@ -33,7 +33,7 @@ SIZE = [120, 40]
 """Columns and rows of the terminals that agents open."""
 
 
-FOLDERS_MS = 10_000
+FOLDERS_MS = 5_000
 """For a window to show the folders that it has."""
 BURST_SECONDS = 0.8
 """The editor shows three notifications in this time, and no fourth."""
@@ -177,7 +177,7 @@ async def test_a_second_window_without_a_folder_needs_no_pairing_of_its_own(
 
 async def show_folder(window: Workbench, name: str) -> None:
     """Load the window again until it has this folder: VS Code at times reads none from its workspace file, and stays so."""
-    for _ in range(5):
+    for _ in range(10):
         await window.open_explorer()
         with suppress(AssertionError):
             row = window.page.get_by_role("treeitem", name=name)
