@@ -311,7 +311,8 @@ async def test_a_tool_that_the_reference_server_offers_as_a_task_only_is_called_
     async def use(generation: Generation) -> None:
         async with using(stdio(served, trusted), "all__", trusted, generation) as used:
 
-            async def step(progress: float, _total: float | None, message: str | None) -> None:
+            async def step(progress: float, total: float | None, message: str | None) -> None:
+                del total
                 steps[generation].append((progress, message or ""))
 
             arguments = {"topic": "python", "ambiguous": True}
