@@ -52,8 +52,7 @@ async def test_a_trial_says_in_plain_words_why_a_server_cannot_be_reached(tmp_pa
         ]
 
     assert far == (
-        "far could not be started: it could not be reached, or broke off: connection refused, so nothing listens at its "
-        "address."
+        "far could not be reached, or broke off: connection refused, so nothing listens at its address."
     )
     assert exits == "exits could not be started: it ended by itself with exit code 3."
     assert lost.startswith(

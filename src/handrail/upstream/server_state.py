@@ -110,6 +110,8 @@ class RunningServer:
                 why = f"{name} did not answer within {self.section.start_seconds:g} s of its start."
             case RpcError():
                 why = f"{name} could not be started: {problem.excerpt}"
+            case ConnectionLost() if self.section.url and str(problem).startswith(f"{name} "):
+                why = str(problem)  # nothing was started
             case ConnectionLost():
                 why = f"{name} could not be started: {_refer('it', problem, name)}"
         self.problem = f"{why} {garbage}".rstrip()
