@@ -1,14 +1,19 @@
 """The way to the daemon, and what is said when it is not there."""
 
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.support.cli_home import Home
+from tests.support.scripted_daemon import ScriptedDaemon
 
 from handrail.cli.client import Link, reach
 from handrail.cli.failure import Failure
+from handrail.door.connect import GREETINGS
+from handrail.paths import Places
 
 
 @pytest.fixture
@@ -40,6 +45,35 @@ def test_who_listens_on_the_port_of_a_daemon_that_has_ended_is_sent_nothing(
         with other.accept()[0] as peer:
             assert peer.recv(4096) == b""
     assert failure.value.code == 3
+
+
+@pytest.mark.parametrize("kills", [1, 99])
+def test_a_daemon_that_hangs_up_while_it_ends_is_greeted_again(tmp_path: Path, kills: int) -> None:
+    """After `kill -9`, connections that the daemon has not accepted are reset, and the next one is there soon."""
+    with ScriptedDaemon(Places.under(tmp_path)) as peer:
+
+        def serve() -> None:
+            for _ in range(min(kills, GREETINGS)):
+                peer.accept().die()
+            if kills < GREETINGS:
+                seat = peer.accept()
+                seat.message()
+                seat.send(
+                    {"handrail": 1, "ok": True, "version": "1", "pid": 7, "url": "http://x", "bearer": "b"}
+                )
+
+        daemon = threading.Thread(target=serve)
+        daemon.start()
+        try:
+            if kills < GREETINGS:
+                with reach("read", places=Places.under(tmp_path)) as link:
+                    assert link.pid == 7
+            else:
+                with pytest.raises(Failure) as failure, reach("read", places=Places.under(tmp_path)):
+                    pass
+                assert failure.value.code == 3
+        finally:
+            daemon.join()
 
 
 @pytest.mark.e2e

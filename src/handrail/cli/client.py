@@ -27,6 +27,7 @@ from handrail.door.connect import (
     Impostor,
     check_lives,
     connect,
+    repeat_greeting,
     say_hello,
 )
 from handrail.lazy_dataclass import dataclass
@@ -137,12 +138,20 @@ def reach(
     `ends` stopped: it gets no secret.
     """
     where = places or Places.find(os.environ)
+
+    def greet() -> Link:
+        gives_nothing = ends or (want == "read" and not start)
+        sock, is_known = _connect(where, start, argv, keep, gives_nothing=gives_nothing)
+        return _open_link(sock, want, within, is_known)
+
     try:
-        sock, is_known = _connect(
-            where, start, argv, keep, gives_nothing=ends or (want == "read" and not start)
-        )
-        with closing(sock):
-            yield _open_link(sock, want, within, is_known)
+        link = repeat_greeting(greet)
+        with closing(link.recognised):
+            yield link
+    except HelloRefused as refused:
+        is_gone = refused.hung_up or refused.timed_out
+        why = f"The daemon: {refused.why}" if refused.timed_out else refused.why
+        raise Failure(why, Code.NO_DAEMON if is_gone else Code.FAILED) from None
     except Impostor as impostor:
         raise Failure(str(impostor)) from None
     except DaemonNotRunning as problem:
@@ -165,10 +174,9 @@ def _connect(
 def _open_link(sock: socket.socket, want: Want, within: float, is_known: bool) -> Link:
     try:
         reply = say_hello(sock, want, within=within, check=is_known)
-    except HelloRefused as refused:
-        is_gone = refused.hung_up or refused.timed_out
-        why = f"The daemon: {refused.why}" if refused.timed_out else refused.why
-        raise Failure(why, Code.NO_DAEMON if is_gone else Code.FAILED) from None
+    except HelloRefused:
+        sock.close()
+        raise
     return Link(
         url=reply["url"],
         pid=reply["pid"],

@@ -5,7 +5,8 @@ library only, for a fast start.
 """
 
 EXPORTS = {
-    "connect": "DaemonNotRunning HELLO_SECONDS HelloRefused Impostor check_lives connect dial dial_path say_hello",
+    "connect": "DaemonNotRunning HELLO_SECONDS HelloRefused Impostor check_lives connect dial dial_path repeat_greeting "
+    "say_hello",
     "hook": "",
     "mcp_stdio": "",
     "own_processes": "ANSWER_SECONDS describe_hung_keeper end_process find_daemon find_hung_keeper find_keeper",

@@ -21,10 +21,12 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
     from handrail.door.start_daemon import Starter
     from handrail.paths import Places
+
+    T = TypeVar("T")
 
 
 START_SECONDS = 15.0
@@ -35,6 +37,9 @@ SLOW_SECONDS = 60.0
 
 PROGRESS_SECONDS = 2.0
 """Between two looks at a slow start. A daemon that used no processor time meanwhile hangs."""
+
+GREETINGS = 3
+"""Attempts at a hello if the daemon hangs up, for example while it is being replaced; bounds the retries."""
 
 STEP = 0.01
 """Seconds between two connection attempts while the daemon starts."""
@@ -297,6 +302,18 @@ def say_hello(
     except OSError as error:
         raise HelloRefused(f"it hung up ({error.strerror or error}). Try again.", hung_up=True) from None
     return reply
+
+
+def repeat_greeting(greet: Callable[[], T]) -> T:
+    """Connect and say hello with `greet`, again if the daemon hangs up: one that ends resets what it has not accepted."""
+    for attempt in range(1, GREETINGS):
+        try:
+            return greet()
+        except HelloRefused as refused:
+            if not refused.hung_up:
+                raise
+        time.sleep(0.1 * attempt)
+    return greet()
 
 
 def check_lives(sock: socket.socket) -> None:

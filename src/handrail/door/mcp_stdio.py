@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 
 from handrail.door.client_process import ClientProcesses
-from handrail.door.connect import HelloRefused, connect, say_hello
+from handrail.door.connect import HelloRefused, connect, repeat_greeting, say_hello
 from handrail.door.proxy import Pump
 from handrail.paths import Places
 
@@ -28,9 +27,6 @@ An MCP client launches this. Its configuration is: {"command": "handrail", "args
 
 CREDENTIAL = "HANDRAIL_CREDENTIAL"
 """Set if an agent that Handrail hosts launched this program: identifies the thread of its calls."""
-
-GREETINGS = 3
-"""Attempts at a hello if the daemon hangs up, for example while it is being replaced; bounds the retries."""
 
 
 def main(arguments: list[str]) -> int:
@@ -71,18 +67,13 @@ def _daemon_connector(workspace: str | None) -> Callable[[Callable[[], bool]], s
     """Build the function that connects the pump to a daemon; every daemon sees the same door id."""
     door, credential = os.urandom(8).hex(), os.environ.get(CREDENTIAL, "")
 
-    def reach(abandon: Callable[[], bool]) -> socket.socket:
-        for attempt in range(1, GREETINGS + 1):
-            sock = connect(Places.find(os.environ), abandon=abandon)
-            try:
-                say_hello(sock, "mcp", workspace=workspace, door=door, credential=credential)
-            except HelloRefused as refused:
-                sock.close()
-                if not refused.hung_up or attempt == GREETINGS:
-                    raise
-                time.sleep(0.1 * attempt)
-            else:
-                return sock
-        raise AssertionError("unreachable")
+    def greet(abandon: Callable[[], bool]) -> socket.socket:
+        sock = connect(Places.find(os.environ), abandon=abandon)
+        try:
+            say_hello(sock, "mcp", workspace=workspace, door=door, credential=credential)
+        except HelloRefused:
+            sock.close()
+            raise
+        return sock
 
-    return reach
+    return lambda abandon: repeat_greeting(lambda: greet(abandon))
