@@ -116,12 +116,15 @@ async def test_what_an_agent_does_unasked_is_recorded_and_the_mode_that_asks_is_
     assert (path.read_text(), made.exists()) == ("by an agent\n", True)
     assert [approval["tool"] for approval in asked] == case.questions
 
-    calls = [each for each in await person.get("calls", unasked=True) if each["thread"] == thread.id]
-    assert all(call["allowed_by"] == "nobody" and call["status"] == "done" for call in calls), calls
-    previews: list[Json] = [(await person.call(call["id"]))["preview"] or {} for call in calls]
-    has_diff = any("+by an agent" in preview.get("diff", "") for preview in previews)
-    has_command = any("touch made-here" in call["title"] for call in calls)
-    assert (has_diff, has_command) == case.recorded
+    async def look() -> bool:
+        calls = [each for each in await person.get("calls", unasked=True) if each["thread"] == thread.id]
+        assert all(call["allowed_by"] == "nobody" and call["status"] == "done" for call in calls), calls
+        previews: list[Json] = [(await person.call(call["id"]))["preview"] or {} for call in calls]
+        has_diff = any("+by an agent" in preview.get("diff", "") for preview in previews)
+        has_command = any("touch made-here" in call["title"] for call in calls)
+        return (has_diff, has_command) == case.recorded
+
+    assert await eventually(look)  # recorded soon after the agent's message
 
     asking: Json = (await thread.look())["state"].get("asking") or {}
     assert bool(asking) == (case.asks is not None)

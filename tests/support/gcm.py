@@ -120,7 +120,10 @@ class GcmServer:
             context.wrap_socket(plain, server_side=True) as connection,
             connection.makefile("rb") as stream,
         ):
-            assert stream.read(1) == MCS_VERSION
+            version = stream.read(1)
+            if not version:
+                return  # Chromium opens connections that it does not use
+            assert version == MCS_VERSION
             _read_frame(stream)  # the login
             connection.sendall(MCS_VERSION)
             _send(connection, LOGIN_RESPONSE, encode_field(1, "login"))
