@@ -2,7 +2,8 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,33 +48,47 @@ def test_who_listens_on_the_port_of_a_daemon_that_has_ended_is_sent_nothing(
     assert failure.value.code == 3
 
 
-@pytest.mark.parametrize("kills", [1, 99])
-def test_a_daemon_that_hangs_up_while_it_ends_is_greeted_again(tmp_path: Path, kills: int) -> None:
+def test_a_daemon_that_hangs_up_while_it_ends_is_greeted_again(tmp_path: Path) -> None:
     """After `kill -9`, connections that the daemon has not accepted are reset, and the next one is there soon."""
-    with ScriptedDaemon(Places.under(tmp_path)) as peer:
+    places = Places.under(tmp_path)
 
-        def serve() -> None:
-            for _ in range(min(kills, GREETINGS)):
-                peer.accept().die()
-            if kills < GREETINGS:
-                seat = peer.accept()
-                seat.message()
-                seat.send(
-                    {"handrail": 1, "ok": True, "version": "1", "pid": 7, "url": "http://x", "bearer": "b"}
-                )
+    def serve() -> None:
+        for _ in range(GREETINGS - 1):
+            peer.accept().die()
+        seat = peer.accept()
+        seat.message()
+        seat.send({"handrail": 1, "ok": True, "version": "1", "pid": 7, "url": "http://x", "bearer": "b"})
 
-        daemon = threading.Thread(target=serve)
-        daemon.start()
-        try:
-            if kills < GREETINGS:
-                with reach("read", places=Places.under(tmp_path)) as link:
-                    assert link.pid == 7
-            else:
-                with pytest.raises(Failure) as failure, reach("read", places=Places.under(tmp_path)):
-                    pass
-                assert failure.value.code == 3
-        finally:
-            daemon.join()
+    with ScriptedDaemon(places) as peer, in_thread(serve), reach("read", places=places) as link:
+        assert link.pid == 7
+
+
+def test_a_daemon_that_always_hangs_up_is_given_up(tmp_path: Path) -> None:
+    places = Places.under(tmp_path)
+
+    def serve() -> None:
+        for _ in range(GREETINGS):
+            peer.accept().die()
+
+    with (
+        ScriptedDaemon(places) as peer,
+        in_thread(serve),
+        pytest.raises(Failure) as failure,
+        reach("read", places=places),
+    ):
+        pass
+    assert failure.value.code == 3
+
+
+@contextmanager
+def in_thread(work: Callable[[], None]) -> Generator[None]:
+    """Do the work beside the block, which ends after it."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 @pytest.mark.e2e

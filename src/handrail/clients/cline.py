@@ -33,6 +33,7 @@ from handrail.clients.hook_payload import (
     required_object,
     required_text,
     result_text,
+    stated_items,
     stated_texts,
     text,
     texts,
@@ -163,8 +164,7 @@ def _apply_patch(input: Json) -> Work:
 
 
 def _read_files(input: Json) -> Work:
-    values = [value for name in ("path", "files", "file_paths", "paths", WHOLE) if (value := input.get(name))]
-    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    items = stated_items(input, "path", "files", "file_paths", "paths", WHOLE)
     return Work(sort="read", paths=tuple(path for item in items for path in _paths_of(item)))
 
 

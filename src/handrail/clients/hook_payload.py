@@ -46,9 +46,13 @@ def stated_text(payload: Json, *names: str) -> str:
 
 def stated_texts(payload: Json, *names: str) -> tuple[str, ...]:
     """The texts of all these fields, each one text or a list. Raises ValueError if something else is in them."""
+    return tuple(_required_str(item, " or ".join(names)) for item in stated_items(payload, *names))
+
+
+def stated_items(payload: Json, *names: str) -> tuple[JsonValue, ...]:
+    """Everything in all these fields, each one item or a list."""
     values = [value for name in names if (value := payload.get(name))]
-    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
-    return tuple(_required_str(item, " or ".join(names)) for item in items)
+    return tuple(item for value in values for item in (value if isinstance(value, list) else [value]))
 
 
 def stated_children(payload: Json, *names: str) -> tuple[Json, ...]:

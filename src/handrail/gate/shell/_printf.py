@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"""[+-]?(0[xX][0-9a-fA-F]+|\d*\.?\d*)|["'].""", re.DOTALL)
 
 def has_expressions(arguments: Sequence[str]) -> bool:
     """Whether an argument stands where a number is printed, and is none."""
-    words = arguments[1:] if arguments[:1] == ["--"] or arguments[:1] == ("--",) else arguments
+    words = arguments[1:] if arguments and arguments[0] == "--" else arguments
     kinds = list(_kinds(words[0])) if words else []
     if not kinds:
         return False
